@@ -51,7 +51,7 @@ ANY_SIZE = {
 RESHAPING = {"noisy-aggregates", "sampling-with-fictives", "scope-aggregation", "time-aggregation", "time-slicing"}
 REFUSED = {
     "nlk": {"gaps", "one instant"},
-    "kp": {"gaps", "two channels"},
+    "kp": {"gaps"},
     "sampling-with-fictives": {"gaps"},
     "noisy-aggregates": {"gaps"},
 }  # panels a method says it cannot do

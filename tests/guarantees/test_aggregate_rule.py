@@ -284,5 +284,7 @@ def test_rules_go_by_the_names_that_regulators_use(name, size, share):
 
 
 def test_an_unknown_rule_is_refused_with_those_there_are():
-    with pytest.raises(ParameterError, match=r"one of 15/15, 6/40, 10, 4/80, 100; for another rule, give size and share"):
+    with pytest.raises(
+        ParameterError, match=r"one of 15/15, 6/40, 10, 4/80, 100; for another rule, give size and share"
+    ):
         AggregateRule.named("3/3")

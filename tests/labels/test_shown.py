@@ -129,9 +129,7 @@ def test_crowds_are_of_subjects_where_they_have_several_series(tmp_path):
     publish(candidate, tmp_path / "out")
     assert crowds(shown_rows(task, panel), candidate.values, panel.subjects).min() == 3
     another_day = Panel(panel.values, ids=[f"{i} later" for i in panel.ids], times=panel.times, subjects=panel.subjects)
-    with pytest.raises(
-        GuaranteeNotMetError, match=r"240 of 240 series are of subjects whose other series .* several"
-    ):
+    with pytest.raises(GuaranteeNotMetError, match=r"240 of 240 series are of subjects whose other series .* several"):
         Microaggregation(k=3, features=learned).anonymize(another_day)
 
 

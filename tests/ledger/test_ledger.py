@@ -348,13 +348,13 @@ class TestWhatCannotBeJudged:
     def nlk(self, ids=None):
         return NLK(n=1, l=3, k=4).anonymize(Panel(RNG.random((20, 5)), ids=ids))
 
-    def test_nlk_is_recorded_once_and_refused_beside_others(self, tmp_path):
+    def test_nlk_is_refused_beside_others_of_its_period_and_of_another_kind(self, tmp_path):
         book = tmp_path / "ledger.jsonl"
         publish(self.nlk(), tmp_path / "a", ledger=book)
         with pytest.raises(
             GuaranteeNotMetError,
             match=r"1 earlier release\(s\) of the same subjects, the first is release 1, and cannot judge what they "
-            r"reveal together \(this one: nlk-anonymity promises no crowd for whole series\)",
+            r"reveal together \(releases under \(n, l, k\)-anonymity are judged where their periods do not overlap\)",
         ):
             publish(self.nlk(), tmp_path / "b", ledger=book)
         with pytest.raises(GuaranteeNotMetError, match=r"\(release 1: nlk-anonymity promises no crowd"):

@@ -275,7 +275,7 @@ class TestReview:
         assert someone.get("/label").status_code == 403
         no = someone.post("/review", {"decision": "refused", "name": "D. Officer", "digest": digest})
         assert no.status_code == 400
-        assert 'id="reason-wrong">Say why you refuse it' in no.text
+        assert 'id="reason-wrong">Give the reason for your refusal' in no.text
         assert 'value="D. Officer"' in no.text  # what was typed is kept
         nobody = someone.post("/review", {"decision": "refused", "name": " ", "digest": digest})
         assert all(f'id="{name}-wrong"' in nobody.text for name in ("name", "reason"))

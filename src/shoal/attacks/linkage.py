@@ -184,10 +184,10 @@ class Linkage(Attack[LinkageRisk]):
     ) -> tuple[Knowledge, _Stakes]:
         if not isinstance(published, Envelopes):
             raise ParameterError("Linkage attacks envelopes with words; other forms of release have no possible sets.")
-        if original.n_channels != 1 or original.n_missing:
+        if original.n_channels != published.n_channels or original.n_missing:
             raise ParameterError(
-                f"Linkage needs one channel without gaps; the original has {original.n_channels} channels and "
-                f"{original.n_missing} gaps."
+                f"Linkage needs the {published.n_channels} channel(s) of the release without gaps; the original has "
+                f"{original.n_channels} channels and {original.n_missing} gaps."
             )
         kept = published_rows(original.n_series, published.n_series, rows)
         known = Knowledge.of(original, published, values=self.values, pattern=self.pattern)

@@ -38,7 +38,7 @@ class Knowledge:
     """What the adversary compares: targets with distinct envelopes, and their words with distinct words."""
 
     targets: NDArray[np.float64]
-    """Values of the targets at the instants of the envelopes, by instant (instants, targets)."""
+    """Values of the targets at the instants of the envelopes, by instant and channel (instants, targets)."""
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     """Distinct envelopes, (instants, envelopes); none where values are not known."""
@@ -57,14 +57,14 @@ class Knowledge:
         ends = np.empty((n, 0))  # without values all have the same envelope, that of no instant
         if values:
             columns = _columns(original.times, published.times)
-            ends = np.concatenate([published.low, published.high], axis=1) + 0.0  # -0.0 and 0.0 are the same bound
+            ends = published.ends + 0.0  # -0.0 and 0.0 are the same bound
         envelopes, envelope = _distinct(ends)
         width = envelopes.shape[1] // 2
         word, words = np.zeros(n, dtype=np.int64), np.zeros((original.n_series, 1), dtype=np.int64)
         if pattern:
             word, words = _words(original, published)
         return Knowledge(
-            targets=np.ascontiguousarray(original.rows[:, columns].T),
+            targets=np.ascontiguousarray(original.values[:, columns].reshape(original.n_series, -1).T),
             low=np.ascontiguousarray(envelopes[:, :width].T),
             high=np.ascontiguousarray(envelopes[:, width:].T),
             envelope=envelope,
@@ -149,7 +149,7 @@ def _words(original: Panel, published: Envelopes) -> tuple[NDArray[np.int64], ND
     for level in np.unique(published.levels).tolist():
         at = np.flatnonzero(published.levels == level)
         # Customised publishing cuts words after they are formed (section 6.1): letters are of the whole series.
-        own = letters(original.rows, level)[:, columns]
+        own = channel_letters(original, level)[:, :, columns].reshape(original.n_series, -1)
         both, number = _distinct(np.concatenate([carried[at], own]))
         of_published, first = np.unique(number[: len(at)], return_inverse=True)
         place = np.full(len(both), -1, dtype=np.int64)
@@ -158,6 +158,13 @@ def _words(original: Panel, published: Envelopes) -> tuple[NDArray[np.int64], ND
         words.append(place[number[len(at) :]])
         n_words += len(of_published)
     return word, np.column_stack(words)
+
+
+def channel_letters(panel: Panel, level: int) -> NDArray[np.uint8]:
+    """The letters of every series, each channel by itself: (series, channels, instants)."""
+    by_channel = panel.values.reshape(panel.n_series, panel.n_instants, -1).transpose(0, 2, 1)
+    shape = by_channel.shape
+    return letters(by_channel.reshape(-1, panel.n_instants), level).reshape(shape)
 
 
 def _columns(times: NDArray[Any], wanted: NDArray[Any]) -> list[int]:

@@ -92,7 +92,8 @@ def check(path: _Path, as_json: _Json = False) -> None:
 def _facts(entry: Any) -> dict[str, Any]:
     """Return an entry without the hashes of subjects."""
     facts: dict[str, Any] = entry.model_dump(mode="json", exclude={"members", "key", "format", "chain"})
-    return facts | {"judged": not entry.members.why_not, "why_not": entry.members.why_not}
+    why_not = "" if entry.members.instants is not None else entry.members.why_not
+    return facts | {"judged": not why_not, "why_not": why_not}
 
 
 def _line(facts: dict[str, Any]) -> str:

@@ -139,7 +139,11 @@ def _panel(published: Panel | Envelopes) -> Panel:
     if isinstance(published, Panel):
         return published
     return Panel(
-        published.middles, times=published.times, subjects=published.subject_codes, timezone=published.timezone
+        published.middles,
+        times=published.times,
+        subjects=published.subject_codes,
+        channels=published.channels,
+        timezone=published.timezone,
     )
 
 

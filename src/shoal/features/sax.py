@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
+from shoal.features.shapes import by_channel
 
 MOST_LETTERS = 20
 """The highest level: the letters 'a' to 't'."""
@@ -33,6 +34,10 @@ class PatternRepresentation(Protocol):
     @property
     def max_level(self) -> int:
         """The finest level."""
+
+    @property
+    def n_channels(self) -> int:
+        """How many channels a row holds, one after another."""
 
     def words(self, x: NDArray[np.float64], level: int) -> NDArray[np.uint8]:
         """One word per series of x (series, instants)."""
@@ -71,6 +76,7 @@ class Sax:
     """
 
     name: ClassVar[str] = "sax"
+    n_channels: ClassVar[int] = 1
 
     max_level: int = MOST_LETTERS
 
@@ -97,6 +103,49 @@ class Sax:
         size = np.where(flat[0] | flat[1], 1.0, norms[0] * norms[1])
         cosine: NDArray[np.float64] = np.where(flat[0] | flat[1], flat[0] & flat[1], (a * b).sum(axis=1) / size)
         return cosine
+
+
+@dataclass(frozen=True)
+class ChannelWords:
+    """The words of several channels one after another, each channel normalised by itself, all at one level.
+
+    Rows hold the instants of the first channel, then those of the next.
+
+    Examples
+    --------
+    >>> words = ChannelWords(Sax(), 2)
+    >>> text(words.words(np.array([[1.0, 2.0, 900.0, 100.0]]), 2))
+    ('abba',)
+    """
+
+    of_each: PatternRepresentation
+    n_channels: int
+
+    @property
+    def name(self) -> str:
+        """That of the words of each channel."""
+        return self.of_each.name
+
+    @property
+    def max_level(self) -> int:
+        """The finest level."""
+        return self.of_each.max_level
+
+    def words(self, x: NDArray[np.float64], level: int) -> NDArray[np.uint8]:
+        """One joined word per series."""
+        return self.of_each.words(by_channel(x, self.n_channels), level).reshape(x.shape)
+
+    def reconstruct(self, letters: NDArray[np.uint8], levels: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The shapes of the channels one after another."""
+        levels = np.repeat(np.asarray(levels), self.n_channels)
+        return self.of_each.reconstruct(by_channel(letters, self.n_channels), levels).reshape(letters.shape)
+
+    def similarity(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean over the channels."""
+        a, b = np.broadcast_arrays(a, b)
+        found = self.of_each.similarity(by_channel(a, self.n_channels), by_channel(b, self.n_channels))
+        mean: NDArray[np.float64] = found.reshape(-1, self.n_channels).mean(axis=1)
+        return mean
 
 
 _FLAT = 1e-9  # two letters differ by more than 0.1

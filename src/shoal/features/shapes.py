@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
+
+Number = TypeVar("Number", np.float64, np.uint8)
+
+
+def by_channel(x: NDArray[Number], n_channels: int) -> NDArray[Number]:
+    """Rows that hold one channel after another as one row per channel."""
+    return x if n_channels == 1 else np.ascontiguousarray(x).reshape(len(x) * n_channels, -1)
+
+
+def unit_channels(x: NDArray[np.float64], n_channels: int) -> NDArray[np.float64]:
+    """Rows in which every channel has mean 0 and length 1, or is 0 throughout where it is constant."""
+    return unit_rows(by_channel(x, n_channels)).reshape(x.shape)
+
+
+def channel_distances(one: NDArray[np.float64], other: NDArray[np.float64], n_channels: int) -> NDArray[np.float64]:
+    """The mean over the channels of `shape_distances`; rows of `unit_channels`."""
+    found = shape_distances(by_channel(one, n_channels), by_channel(other, n_channels))
+    mean: NDArray[np.float64] = found if n_channels == 1 else found.reshape(-1, n_channels).mean(axis=1)
+    return mean
 
 
 def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -34,8 +34,7 @@ def published_panel(published: Judged) -> Panel:
         words = np.unique(np.array(found.patterns), return_inverse=True)[1].reshape(-1)
         marks = np.stack([words, found.levels], axis=1).astype(np.float64)
         repeated = np.broadcast_to(marks[:, None, :], (found.n_series, found.n_instants, 2))
-        ends = np.stack([found.low, found.high], axis=2)
-        return Panel(np.concatenate([ends, repeated], axis=2), times=found.times, subjects=found.subject_codes)
+        return Panel(np.concatenate([found.values, repeated], axis=2), times=found.times, subjects=found.subject_codes)
     return found
 
 

@@ -21,10 +21,10 @@ _SMALL_ENVELOPE = "an envelope has too few subjects"
 class KPAnonymity(Guarantee):
     """Every published envelope belongs to at least k subjects, and every pattern inside it to at least P.
 
-    Series are in one group when both ends of their envelopes are equal, bit for bit, at all instants. Each group must
-    have series of at least k different subjects; and in each group, those with the same word at the same level must be
-    of at least P. If values are published instead of envelopes, a series is its own envelope and pattern, and the
-    series equal to it must belong to max(k, P) subjects.
+    Series are in one group when both ends of their envelopes are equal, bit for bit, at all instants and channels. Each
+    group must have series of at least k different subjects; and in each group, those with the same words in all
+    channels, at the same level, must be of at least P. If values are published instead of envelopes, a series is its
+    own envelope and pattern, and the series equal to it must belong to max(k, P) subjects.
 
     A disjoint union of subjects keeps it: groups of an envelope, and those of a pattern inside it, can only grow.
 
@@ -119,8 +119,7 @@ class KPAnonymity(Guarantee):
 
 def envelope_classes(envelopes: Envelopes) -> NDArray[np.int64]:
     """For each series the first series with the same envelope."""
-    ends = np.concatenate([envelopes.low, envelopes.high], axis=1)
-    return row_classes(np.ascontiguousarray(ends).view(np.uint64))
+    return row_classes(np.ascontiguousarray(envelopes.ends).view(np.uint64))
 
 
 def pattern_classes(envelopes: Envelopes, classes: NDArray[np.int64] | None = None) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import GuaranteeNotMetError
 from shoal.ledger.entries import LedgerEntry
 from shoal.ledger.groups import GroupMembership
+from shoal.ledger.instants import InstantGroups, judge_together
 from shoal.ledger.intersection import MOST_TRAILS, Hashes, TooManyTrailsError, cells_of, made_small
 from shoal.model.verdict import Outcome
 
@@ -23,14 +24,26 @@ _TOO_MANY = f"subjects have several series in several groups, more than {MOST_TR
 def refuse_together(earlier: Sequence[GroupMembership], added: GroupMembership) -> None:
     """Raise where a release breaks, together with earlier ones, what was promised; see `intersection`.
 
-    The crowds of groups are judged, and those of everything that is published, which are smaller for (k, P). What has
-    no groups that last, such as (n, l, k) and events, cannot be judged: it is refused if there is any other release of
-    the same subjects.
+    The crowds of groups are judged, and those of everything that is published, which are smaller for (k, P). Releases
+    under (n, l, k) are judged beside each other, see `instants`. What has no groups that last, such as events, cannot
+    be judged: it is refused if there is any other release of the same subjects.
     """
     related = [n for n, other in enumerate(earlier, start=1) if _share(other, added)]
+    exchanged = [f"this one and release {n}: {why}" for n in related if (why := _exchanged(earlier[n - 1], added))]
+    group = _by_instants([*earlier, added], len(earlier))
+    if related and group is not None and not exchanged:
+        found = judge_together(group)
+        if found.broken:
+            raise GuaranteeNotMetError(
+                f"Together with {len(group) - 1} earlier release(s) of the same subjects this one reveals too much: "
+                f"{found.broken}. Publish both periods as one release, or other subjects. Nothing was written."
+            )
+        if found.unknown:
+            raise _not_judged(related, found.unknown)
+        return
     why_not = [f"this one: {added.why_not}"] if added.why_not else []
     why_not += [f"release {n}: {why}" for n in related if (why := earlier[n - 1].why_not)]
-    why_not += [f"this one and release {n}: {why}" for n in related if (why := _exchanged(earlier[n - 1], added))]
+    why_not += exchanged
     if related and why_not:
         raise _not_judged(related, why_not[0])
     for place, layer in enumerate(added.layers or ()):
@@ -48,6 +61,18 @@ def refuse_together(earlier: Sequence[GroupMembership], added: GroupMembership) 
             f"as one release or {_GROWING}, keep the earlier groups (parameter within), or publish other subjects. "
             "Nothing was written."
         )
+
+
+def _by_instants(members: Sequence[GroupMembership], place: int) -> list[InstantGroups] | None:
+    """A release under (n, l, k) and all those tied to it by common subjects; None if one of them is of another kind."""
+    tied, new = {place}, [place]
+    while new:
+        one = new.pop()
+        more = [n for n, other in enumerate(members) if n not in tied and _share(members[one], other)]
+        tied.update(more)
+        new += more
+    found = [members[n].instants for n in sorted(tied)]
+    return None if any(one is None for one in found) else [one for one in found if one is not None]
 
 
 def _share(one: GroupMembership, other: GroupMembership) -> bool:
@@ -117,8 +142,8 @@ class LedgerVerdict:
 def judge_entries(entries: Sequence[LedgerEntry]) -> LedgerVerdict:
     """Judge everything that is recorded, as `publish` would."""
     members = [entry.members.unpacked() for entry in entries]
-    findings: list[str] = []
-    not_judged = _unjudged(members)
+    findings, not_judged = _inferred(members)
+    not_judged += _unjudged(members)
     nearest: tuple[int, int] | None = None
     for place, words in enumerate(_WORDS):
         layers = [(n, m.layers[place]) for n, m in enumerate(members) if m.layers is not None]
@@ -148,12 +173,30 @@ def judge_entries(entries: Sequence[LedgerEntry]) -> LedgerVerdict:
     return LedgerVerdict(outcome, smallest, asked, tuple(findings), tuple(not_judged))
 
 
+def _inferred(members: Sequence[GroupMembership]) -> tuple[list[str], list[str]]:
+    """What is broken by releases under (n, l, k) together, and what is not known of them."""
+    findings, not_judged = [], []
+    for n, added in enumerate(members):
+        group = None if added.instants is None else _by_instants(members[: n + 1], n)
+        if group is None or _by_instants(members, n) is None:
+            continue
+        found = judge_together(group)
+        if found.broken:
+            findings.append(
+                f"release {n + 1}, with those before it of the same subjects: {found.broken}. Withdraw it if you still "
+                "can, and publish nothing more about these subjects"
+            )
+        elif found.unknown and len(group) > 1:
+            not_judged.append(f"release {n + 1}: {found.unknown}. Publish nothing more about these subjects")
+    return findings, not_judged
+
+
 def _unjudged(members: Sequence[GroupMembership]) -> list[str]:
     """What cannot be judged, release by release, with the way on."""
     found = []
     for n, added in enumerate(members):
         others = [m for m, other in enumerate(members) if m != n and _share(other, added)]
-        why = added.why_not
+        why = "" if _by_instants(members, n) is not None else added.why_not
         exchanged = next((m for m in others if m < n and _exchanged(members[m], added)), None)
         if why and others:
             listed = ", ".join(str(m + 1) for m in others[:_SHOWN])

@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict
 
 from shoal.files.format import check_format
 from shoal.ledger.groups import GroupMembership
+from shoal.ledger.instants import InstantGroups
 
-Format = Literal[1, 2, 3, 4]
-FORMAT: Format = 4
+Format = Literal[1, 2, 3, 4, 5]
+FORMAT: Format = 5
 """What is written today."""
 
 
@@ -24,10 +25,24 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class PackedInstants(_Part):
+    """The groups at each instant of a release under (n, l, k)-anonymity."""
+
+    groups: str
+    n: int
+    l: int
+    k: int
+    within: float
+    first: int
+    last: int
+    clock: str
+
+
 class PackedMembers(_Part):
     """Who is in which group: hashes and numbers drawn at random, packed.
 
-    Before format 3 each subject had one entry, and whether names were keyed was not written.
+    Before format 3 each subject had one entry, and whether names were keyed was not written. Format 5 added the groups
+    at each instant.
     """
 
     subjects: str
@@ -38,6 +53,7 @@ class PackedMembers(_Part):
     why_not: str
     series: str | None = None
     keyed: bool = False
+    instants: PackedInstants | None = None
 
     @staticmethod
     def packed(membership: GroupMembership) -> PackedMembers:
@@ -51,12 +67,14 @@ class PackedMembers(_Part):
             why_not=membership.why_not,
             series=None if membership.series is None else _text(membership.series, "<u8"),
             keyed=membership.keyed,
+            instants=None if membership.instants is None else _packed_instants(membership.instants),
         )
 
     def unpacked(self) -> GroupMembership:
         """The arrays again."""
+        subjects = _array(self.subjects, "<u8").astype(np.uint64)
         return GroupMembership(
-            subjects=_array(self.subjects, "<u8").astype(np.uint64),
+            subjects=subjects,
             groups=None if self.groups is None else _array(self.groups, "<u4").astype(np.int64),
             subgroups=None if self.subgroups is None else _array(self.subgroups, "<u4").astype(np.int64),
             k=self.k,
@@ -64,7 +82,28 @@ class PackedMembers(_Part):
             why_not=self.why_not,
             series=None if self.series is None else _array(self.series, "<u8").astype(np.uint64),
             keyed=self.keyed,
+            instants=None if self.instants is None else _instants(self.instants, subjects),
         )
+
+
+def _packed_instants(instants: InstantGroups) -> PackedInstants:
+    n, l, k, within = instants.promise
+    return PackedInstants(
+        groups=_text(instants.groups, "<u4"),
+        n=n,
+        l=l,
+        k=k,
+        within=within,
+        first=instants.first,
+        last=instants.last,
+        clock=instants.clock,
+    )
+
+
+def _instants(packed: PackedInstants, subjects: NDArray[np.uint64]) -> InstantGroups:
+    groups = _array(packed.groups, "<u4").astype(np.int64).reshape(len(subjects), -1)
+    promise = packed.n, packed.l, packed.k, packed.within
+    return InstantGroups(subjects, groups, *promise, packed.first, packed.last, packed.clock)
 
 
 class Note(_Part):

@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.guarantees import NLKAnonymity
 from shoal.guarantees.crowds import published_classes
 from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
+from shoal.kernels.nlk_labels import instant_labels
+from shoal.ledger.instants import MOST_CELLS, InstantGroups
 from shoal.ledger.intersection import Hashes, Layer, Numbers
 from shoal.ledger.subjects import hash_subject, hash_text, spellings_of
 from shoal.model import Candidate, Envelopes, Events, EventsCandidate, Guarantee, Panel, Profiles, Role
@@ -40,6 +43,9 @@ class GroupMembership:
         Whether names are made with a key, so that anyone can follow a series from release to release.
     positions
         Of each series its position, for the publisher's eyes; never written.
+    instants
+        The groups at each instant, of a release under (n, l, k)-anonymity whose subjects have one series each. The
+        ledger judges it beside others of its kind.
     """
 
     subjects: Hashes
@@ -51,6 +57,7 @@ class GroupMembership:
     series: Hashes | None = None
     keyed: bool = False
     positions: Numbers | None = None
+    instants: InstantGroups | None = None
 
     @property
     def names(self) -> Hashes:
@@ -106,7 +113,30 @@ def membership_of(
     names = None if names is None else names[order]
     drawn = None if why_not else _by_chance(groups[order])
     further = None if why_not else _by_chance(subgroups[order])
-    return GroupMembership(hashed[order], drawn, further, k, p, why_not, names, keyed, series[order])
+    own = hashed[order]
+    instants = _instants(candidate, guarantees, order, own) if why_not and len(own) == n_subjects else None
+    return GroupMembership(own, drawn, further, k, p, why_not, names, keyed, series[order], instants)
+
+
+def _instants(
+    candidate: Candidate, guarantees: Sequence[Guarantee], order: Numbers, subjects: Hashes
+) -> InstantGroups | None:
+    """The groups at each instant, where (n, l, k) is all that is promised of values; series in this order."""
+    published, promise = candidate.published, guarantees[0]
+    if not isinstance(published, Panel) or not isinstance(promise, NLKAnonymity) or len(guarantees) > 1:
+        return None
+    rows = np.flatnonzero(candidate.stands_for >= 0)[order]
+    if published.attributes or promise.per != "subject" or len(rows) * published.n_instants > MOST_CELLS:
+        return None
+    values = np.ascontiguousarray(published.values[rows]).reshape(len(rows), published.n_instants, -1)
+    labels = instant_labels(values.view(np.uint64)).astype(np.int64)
+    times = published.times.view(np.int64)
+    return InstantGroups(
+        subjects,
+        np.stack([_by_chance(column) for column in labels.T], axis=1),
+        *(int(promise.n), int(promise.l), int(promise.k), float(promise.within)),
+        *(int(times.min()), int(times.max()), f"{published.times.dtype} {published.timezone or ''}".strip()),
+    )
 
 
 def older_hashes(candidate: Candidate | EventsCandidate, key: bytes) -> dict[int, int]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple, get_args
+from functools import reduce
+from operator import add
+from typing import ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.features.sax import MOST_LETTERS, PatternRepresentation, Sax, text
-from shoal.features.shapes import shape_distances, unit_rows
+from shoal.features.sax import MOST_LETTERS, ChannelWords, PatternRepresentation, Sax, text
+from shoal.features.shapes import channel_distances, unit_channels
 from shoal.guarantees import KPAnonymity, LDiversity
 from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
 from shoal.kernels.kp_clusters import split_sets
@@ -23,7 +25,8 @@ from shoal.methods.instants import Instants, are_disjoint, canonical, positions
 from shoal.methods.layers import Layers, layers_of
 from shoal.methods.mean_words import Words, with_mean_words, with_near_shapes
 from shoal.methods.watch import watched
-from shoal.model import Candidate, Envelopes, Method, Panel, Private, Progress, Recipe, ShardPlan
+from shoal.model import Candidate, Envelopes, Method, Moments, Panel, PanelShards, Private, Progress, Recipe, ShardPlan
+from shoal.model.tally import channel_deviations, channel_moments
 
 Algorithm = Literal["kapra", "naive", "auto"]
 WordsOf = Literal["mean", "own"]
@@ -87,7 +90,12 @@ class KP(Method):
     ones; words and truth values are exchanged between series, so that each occurs as often as before. The recipe counts
     both. Without `l` these columns stay behind.
 
-    One channel; gaps are refused, with `l` in sensitive columns too.
+    With several channels a group shares the ranges of all of them, and a pattern is the words of all of them, one after
+    another and all at one level. Values are compared in standard deviations of their channel (over the whole panel), so
+    that units do not matter; loss of values is the root of the mean square over instants and channels, loss of shapes
+    the mean over channels.
+
+    Gaps are refused, with `l` in sensitive columns too.
 
     Parameters
     ----------
@@ -155,6 +163,9 @@ class KP(Method):
     epsilon: float = 0.01
     seed: int = 0
 
+    _scales: ClassVar[tuple[float, ...]] = (1.0,)
+    """A unit for each channel of a panel."""
+
     def __post_init__(self) -> None:
         KPAnonymity(self.k, self.p)  # refuses what is impossible with its own words
         if self.p > self.k:
@@ -200,29 +211,56 @@ class KP(Method):
     @property
     def representation(self) -> PatternRepresentation:
         """What patterns are written in."""
-        return Sax(int(self.max_level))
+        words = Sax(int(self.max_level))
+        return words if len(self._scales) == 1 else ChannelWords(words, len(self._scales))
 
     @property
     def shard_plan(self) -> ShardPlan:
         """At least 3k subjects."""
         return ShardPlan(least=3 * int(self.k))
 
+    def prepare(self, panel: PanelShards) -> Self:
+        """Channels are compared in the standard deviations of the whole panel."""
+        if panel.whole.n_channels == 1:
+            return self
+        return self._knowing_scales(reduce(add, panel.map(_shard_moments)))
+
+    def _knowing_scales(self, moments: Moments) -> Self:
+        """The same for several channels with these readings."""
+        deviations = channel_deviations(moments).tolist()
+        return self.knowing(_scales=tuple(deviations))
+
+    def _near(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values as groups compare them: of several channels, in units of each."""
+        if len(self._scales) == 1:
+            return x
+        scaled: NDArray[np.float64] = x / np.repeat(self._scales, x.shape[1] // len(self._scales))
+        return scaled
+
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Form groups and words; publish envelopes and patterns of all series but the suppressed ones, in row order."""
         self._refuse(panel)
+        if panel.n_channels != len(self._scales):
+            return self._knowing_scales(channel_moments(panel))._anonymize(panel, progress)
         ranges = positions("envelope_instants", self.envelope_instants, panel.n_instants)
         spelled = positions("pattern_instants", self.pattern_instants, panel.n_instants)
         # A copy, because numba compiles everything once more for an array that is locked.
-        x = np.array(panel.values.reshape(panel.n_series, panel.n_instants), order="C")
+        by_channel = panel.values.reshape(panel.n_series, panel.n_instants, -1).transpose(0, 2, 1)
+        x = np.array(by_channel, order="C").reshape(panel.n_series, -1)
         subjects = None if panel.one_series_per_subject else panel.subject_codes
         formed: _Formed = watched(lambda done: self._form(x, subjects, done), panel.n_series, progress)
         kept, groups, words = formed.kept, formed.groups, formed.words
         everyone = len(kept) == panel.n_series
         low, high, sizes = boxes_of(x if everyone else x[kept], groups)
-        texts = text(words.letters if self.pattern_instants is None else words.letters[:, spelled])
+        letters = words.letters.reshape(len(words.letters), panel.n_channels, -1)[:, :, spelled]
+        texts = text(letters.reshape(len(letters), -1))
+        # Back from one channel after another to (series, instants, channels).
+        low, high = (
+            end.reshape(len(end), panel.n_channels, -1)[:, :, ranges].transpose(0, 2, 1) for end in (low, high)
+        )
         published = Envelopes(
-            low=low[:, ranges][groups],
-            high=high[:, ranges][groups],
+            low=low[groups],
+            high=high[groups],
             levels=words.levels[words.of_row],
             patterns=tuple(map(texts.__getitem__, words.of_row.tolist())),
             times=panel.times[ranges],
@@ -230,6 +268,7 @@ class KP(Method):
             word_instants=panel.n_instants,
             subjects=None if subjects is None else subjects[kept].tolist(),
             timezone=panel.timezone,
+            channels=panel.channels if panel.n_channels > 1 else None,
         )
         figures = {"groups": len(sizes), "series_suppressed": panel.n_series - len(kept)}
         if self.algorithm == "auto":
@@ -272,13 +311,13 @@ class KP(Method):
 
     def _loss(self, x: NDArray[np.float64], formed: _Formed) -> float:
         """The loss of shapes and of values, weighed."""
-        kept = x[formed.kept]
-        low, high, _ = boxes_of(kept, formed.groups)
+        kept, near = x[formed.kept], self._near(x)
+        low, high, _ = boxes_of(near[formed.kept], formed.groups)
         width = np.sqrt(np.square(high - low).mean(axis=1))[formed.groups].mean()
-        widest = np.sqrt(np.square(x.max(axis=0) - x.min(axis=0)).mean())
-        words = formed.words
-        shapes = unit_rows(self.representation.reconstruct(words.letters, words.levels))[words.of_row]
-        lost = shape_distances(unit_rows(kept), shapes).mean()
+        widest = np.sqrt(np.square(near.max(axis=0) - near.min(axis=0)).mean())
+        words, n_channels = formed.words, len(self._scales)
+        shapes = unit_channels(self.representation.reconstruct(words.letters, words.levels), n_channels)[words.of_row]
+        lost = channel_distances(unit_channels(kept, n_channels), shapes, n_channels).mean()
         weight = float(self.pattern_weight)
         return float(weight * lost + (1.0 - weight) * (width / widest if widest > 0.0 else 0.0))
 
@@ -290,7 +329,11 @@ class KP(Method):
         done: NDArray[np.int64],
     ) -> _Formed:
         form = self._kapra if algorithm == "kapra" else self._naive
-        parts = form(x, done) if subjects is None else _in_layers(x, layers_of(x, subjects, int(self.k)), form, done)
+        parts = (
+            form(x, done)
+            if subjects is None
+            else _in_layers(x, layers_of(self._near(x), subjects, int(self.k)), form, done)
+        )
         kept = np.flatnonzero(parts.groups >= 0)
         groups = parts.groups[kept]
         words = Words(parts.letters, parts.levels, parts.leaf[kept])
@@ -303,7 +346,7 @@ class KP(Method):
     def _naive(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> _Partition:
         """Section 5.2: groups of near values, then a tree for each."""
         pr = self.representation
-        groups = split_sets(x, np.zeros(len(x), dtype=np.int64), int(self.k))
+        groups = split_sets(self._near(x), np.zeros(len(x), dtype=np.int64), int(self.k))
         leaves = create_tree(lambda level: pr.words(x, level), groups, int(self.p), pr.max_level)
         joins = join_bad_leaves(leaves, groups, self._shapes(x, leaves), pr.similarity)
         done[0] += len(x)
@@ -316,9 +359,10 @@ class KP(Method):
         leaves = self._leaves(x)
         kept = np.flatnonzero(leaves.good[leaves.leaf])
         # Leaves of 2p rows or more are cut in parts of near values, each a subgroup.
-        subgroups = split_sets(x[kept], leaves.leaf[kept], int(self.p))
+        near = self._near(x[kept])
+        subgroups = split_sets(near, leaves.leaf[kept], int(self.p))
         groups = np.full(len(x), -1, dtype=np.int64)
-        groups[kept] = form_groups(*boxes_of(x[kept], subgroups), int(self.k), done)[subgroups]
+        groups[kept] = form_groups(*boxes_of(near, subgroups), int(self.k), done)[subgroups]
         return _Partition(groups, leaves.leaf, self._words(x, leaves), leaves.level, subgroups)
 
     def _leaves(self, x: NDArray[np.float64]) -> Leaves:
@@ -364,11 +408,6 @@ class KP(Method):
                 f"words='own' needs one series per subject; here are {panel.n_series} series of {panel.n_subjects} "
                 "subjects. Use words='mean', or publish one series of each."
             )
-        if panel.n_channels > 1:
-            raise ParameterError(
-                f"kp needs a panel of one channel, this one has {panel.n_channels}. Publish them one by one, or use "
-                "microaggregation."
-            )
         if panel.n_missing:
             raise ParameterError(
                 f"kp needs a panel without gaps; {panel.n_missing} values are missing. "
@@ -376,6 +415,10 @@ class KP(Method):
             )
         if self.l is not None:
             plain_sensitive(panel)
+
+
+def _shard_moments(number: int, panel: Panel) -> Moments:
+    return channel_moments(panel)
 
 
 def _numbered(leaf: NDArray[np.int64], level: NDArray[np.int64], bad_rows: NDArray[np.int64]) -> Leaves:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.features.sax import PatternRepresentation
-from shoal.features.shapes import shape_distances, unit_rows
+from shoal.features.shapes import channel_distances, unit_channels
 from shoal.kernels.kp_clusters import split_sets
 
 
@@ -33,13 +33,16 @@ def with_mean_words(
     x: NDArray[np.float64], subgroups: NDArray[np.int64], words: Words, representation: PatternRepresentation
 ) -> Words:
     """The same words, but for each subgroup, numbered from 0, whose mean shape is nearer to its rows its word."""
-    shapes = unit_rows(x)
+    n_channels = representation.n_channels
+    shapes = unit_channels(x, n_channels)
     means = _means(shapes, subgroups)
     level = representation.max_level
     letters = representation.words(means, level)
-    new = unit_rows(representation.reconstruct(letters, np.full(len(letters), level)))
-    own = unit_rows(representation.reconstruct(words.letters, words.levels))
-    gain = shape_distances(shapes, own[words.of_row]) - shape_distances(shapes, new[subgroups])
+    new = unit_channels(representation.reconstruct(letters, np.full(len(letters), level)), n_channels)
+    own = unit_channels(representation.reconstruct(words.letters, words.levels), n_channels)
+    gain = channel_distances(shapes, own[words.of_row], n_channels) - channel_distances(
+        shapes, new[subgroups], n_channels
+    )
     better = np.bincount(subgroups, gain) > 0.0
     place = len(words.levels) + np.cumsum(better) - 1
     return Words(
@@ -53,15 +56,17 @@ def with_near_shapes(
     x: NDArray[np.float64], groups: NDArray[np.int64], p: int, words: Words, representation: PatternRepresentation
 ) -> Words:
     """The same words, but in each group, numbered from 0, where they are nearer to its rows those of near shapes."""
-    shapes = unit_rows(x)
+    n_channels = representation.n_channels
+    shapes = unit_channels(x, n_channels)
     subgroups = split_sets(shapes, groups, p)
     letters = representation.words(_means(shapes, subgroups), representation.max_level)
     levels = np.full(len(letters), representation.max_level)
     own, new = (
-        unit_rows(representation.reconstruct(*spelled))[of_row]
+        unit_channels(representation.reconstruct(*spelled), n_channels)[of_row]
         for spelled, of_row in (((words.letters, words.levels), words.of_row), ((letters, levels), subgroups))
     )
-    better = np.bincount(groups, shape_distances(shapes, own) - shape_distances(shapes, new)) > 0.0
+    gain = channel_distances(shapes, own, n_channels) - channel_distances(shapes, new, n_channels)
+    better = np.bincount(groups, gain) > 0.0
     return Words(
         np.concatenate([words.letters, letters]),
         np.concatenate([words.levels, levels]),

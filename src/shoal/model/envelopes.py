@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +15,9 @@ from shoal.errors import InputError
 from shoal.model.columns import plain_column
 from shoal.model.panel import Panel
 
+ENDS = ("low", "high")
+"""What is published at each instant and channel."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Envelopes:
@@ -23,10 +26,10 @@ class Envelopes:
     Parameters
     ----------
     low, high
-        Arrays (series, instants): the range of each value, ends included. No gaps; one channel.
+        Arrays (series, instants) or (series, instants, channels): the range of each value, ends included. No gaps.
     levels, patterns
         For each series the level (number of letters in use) and the word of its shape, one letter per instant of
-        `pattern_times`.
+        `pattern_times`. With several channels, the words of the channels one after another, all at this level.
     times
         The instants of the ranges.
     pattern_times
@@ -43,6 +46,8 @@ class Envelopes:
     sensitive
         Sensitive columns published with the series, one entry per series: a mapping from name to array. Numbers and
         booleans stay as they are, everything else becomes text.
+    channels
+        Names of the channels. Default: as in a Panel.
     """
 
     low: NDArray[np.float64]
@@ -56,15 +61,20 @@ class Envelopes:
     ids: Sequence[Any] | None = None
     timezone: str | None = None
     sensitive: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    channels: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         # A panel of each bound checks everything that envelopes share with panels.
         low, high = (
-            Panel(bound, ids=self.ids, times=self.times, subjects=self.subjects) for bound in (self.low, self.high)
+            Panel(bound, ids=self.ids, times=self.times, subjects=self.subjects, channels=self.channels)
+            for bound in (self.low, self.high)
         )
         n = low.n_series
-        if low.values.shape != high.values.shape or low.values.ndim != 2:
-            raise InputError("Envelopes need low and high as (series, instants) arrays of the same shape.")
+        if low.values.shape != high.values.shape:
+            raise InputError(
+                "Envelopes need low and high as (series, instants) or (series, instants, channels) arrays of the same "
+                "shape."
+            )
         if low.n_missing or high.n_missing or (low.values > high.values).any():
             raise InputError("Every envelope needs both ends at every instant, the lower one first.")
         levels = np.array(self.levels, dtype=np.int64)
@@ -75,16 +85,17 @@ class Envelopes:
             if self.pattern_times is None
             else Panel([[0.0] * len(self.pattern_times)], times=self.pattern_times).times
         )
-        if any(len(word) != len(times) for word in self.patterns):
-            raise InputError(f"Every pattern needs one letter for each of its {len(times)} instants.")
+        if any(len(word) != len(times) * low.n_channels for word in self.patterns):
+            each = "" if low.n_channels == 1 else f" and {low.n_channels} channels"
+            raise InputError(f"Every pattern needs one letter for each of its {len(times)} instants{each}.")
         n_known = len(np.union1d(low.times, times))
         n_words = n_known if self.word_instants is None else int(self.word_instants)
         if n_words < n_known:
             raise InputError(f"Words cannot be formed over {n_words} instants if {n_known} are published.")
         levels.setflags(write=False)
         found = {
-            "low": low.values,
-            "high": high.values,
+            "low": _plain(low),
+            "high": _plain(high),
             "levels": levels,
             "patterns": tuple(self.patterns),
             "times": low.times,
@@ -93,6 +104,7 @@ class Envelopes:
             "subjects": low.subject_codes,
             "ids": low.ids,
             "sensitive": _locked(self.sensitive, n),
+            "channels": low.channels,
         }
         for name, value in found.items():
             object.__setattr__(self, name, value)
@@ -123,9 +135,24 @@ class Envelopes:
         return int(self.low.shape[1])
 
     @property
+    def n_channels(self) -> int:
+        """Number of values at each instant."""
+        return len(self.channel_names)
+
+    @property
+    def channel_names(self) -> tuple[str, ...]:
+        """The channels; a single one is called "value" unless it has a name."""
+        return tuple(self.channels or ())
+
+    @property
     def values(self) -> NDArray[np.float64]:
-        """Both ends, (series, instants, 2)."""
-        return np.stack([self.low, self.high], axis=-1)
+        """Both ends of each channel, (series, instants, 2 x channels)."""
+        return np.stack([self.low, self.high], axis=-1).reshape(self.n_series, self.n_instants, -1)
+
+    @property
+    def ends(self) -> NDArray[np.float64]:
+        """All lower ends and all higher ends of a series in one row."""
+        return np.concatenate([end.reshape(self.n_series, -1) for end in (self.low, self.high)], axis=1)
 
     @property
     def middles(self) -> NDArray[np.float64]:
@@ -133,12 +160,31 @@ class Envelopes:
         middle: NDArray[np.float64] = self.low + 0.5 * (self.high - self.low)
         return middle
 
+    def channel(self, name: str) -> Envelopes:
+        """The ranges and words of one channel. Subjects whose words differ in others only then have the same."""
+        names = self.channel_names
+        if name not in names:
+            raise InputError(f"There is no channel {name!r}. Channels: {', '.join(names)}.")
+        if len(names) == 1:
+            return self
+        place = names.index(name)
+        length = len(self.patterns[0]) // len(names)
+        return replace(
+            self,
+            low=self.low[:, :, place],
+            high=self.high[:, :, place],
+            patterns=tuple(word[place * length : (place + 1) * length] for word in self.patterns),
+            channels=(name,),
+        )
+
     def digest(self) -> str:
         """SHA-256 of everything that would be published."""
         state = hashlib.sha256(repr((self.low.shape, self.timezone, self.word_instants, self.patterns)).encode())
         assert self.pattern_times is not None
         for array in (self.low, self.high, self.levels, self.times.view(np.int64), self.pattern_times.view(np.int64)):
             state.update(np.ascontiguousarray(array).data)
+        if self.n_channels > 1:
+            state.update(repr(self.channels).encode())
         for name, column in self.sensitive.items():
             # Lengths and types keep ("ab", "c") and ("a", "bc") apart, and 1 and "1".
             for entry in (name, *column.tolist()):
@@ -150,7 +196,14 @@ class Envelopes:
         return self.n_series
 
     def __repr__(self) -> str:
-        return f"Envelopes({self.n_series} series, {self.n_instants} instants, {len(set(self.patterns))} patterns)"
+        channels = "" if self.n_channels == 1 else f"{self.n_channels} channels, "
+        n_patterns = len(set(self.patterns))
+        return f"Envelopes({self.n_series} series, {self.n_instants} instants, {channels}{n_patterns} patterns)"
+
+
+def _plain(bound: Panel) -> NDArray[np.float64]:
+    """One channel has no axis of its own."""
+    return bound.values if bound.n_channels > 1 else bound.values.reshape(bound.n_series, bound.n_instants)
 
 
 def _locked(columns: Mapping[str, Any], n_series: int) -> Mapping[str, NDArray[Any]]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import ParameterError
+from shoal.model.panel import Panel
 
 Floats = NDArray[np.float64]
 
@@ -84,6 +85,17 @@ class Moments:
             self.deviations + other.deviations + between,
         )
         return Moments(counts, means, deviations)
+
+
+def channel_moments(panel: Panel) -> Moments:
+    """Those of all readings of each channel."""
+    return Moments.of(panel.values.reshape(panel.n_series * panel.n_instants, -1))
+
+
+def channel_deviations(moments: Moments) -> Floats:
+    """The standard deviation of each channel, 1 for one that has no two values."""
+    found = np.sqrt(moments.deviations / np.maximum(moments.counts, 1))
+    return np.where(found > 0.0, found, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

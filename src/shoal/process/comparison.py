@@ -86,7 +86,7 @@ def _curves(published: Panel | Profiles | Envelopes) -> Panel:
     if isinstance(published, Panel):
         return published
     if isinstance(published, Envelopes):
-        return Panel(published.middles, times=published.times, timezone=published.timezone)
+        return Panel(published.middles, times=published.times, channels=published.channels, timezone=published.timezone)
     means = np.repeat(published.values[..., 0], published.counts, axis=0)
     return Panel(
         means if published.n_channels > 1 else means[:, :, 0],

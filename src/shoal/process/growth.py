@@ -77,7 +77,7 @@ def publish_growing(
         "spare": spare,
         "join": join,
         "reading": json.loads(json.dumps(given_options(settings))),
-        "method": json.loads(json.dumps(method.parameters)),
+        "method": _plain(method),
     }
     open_private(private, to)
     with locked(private):
@@ -97,6 +97,12 @@ def publish_growing(
         return _summary(growth, written)
 
 
+def _plain(method: Microaggregation) -> dict[str, Any]:
+    """Its parameters as a state has them."""
+    found: dict[str, Any] = json.loads(json.dumps(method.parameters))
+    return found
+
+
 def _opened(private: Path, method: Microaggregation, given: dict[str, Any]) -> Growth:
     key = private / _KEY
     growth = read_growth(private, method)
@@ -108,7 +114,11 @@ def _opened(private: Path, method: Microaggregation, given: dict[str, Any]) -> G
         growth.save(private)
         return growth
     # Options that came later are not in earlier states, and their defaults are.
-    begun = {**growth.settings, "reading": given_options(growth.settings["reading"])}
+    begun = {
+        **growth.settings,
+        "reading": given_options(growth.settings["reading"]),
+        "method": _plain(Microaggregation(k=method.k)) | growth.settings["method"],
+    }
     if names := different(begun, given):
         raise ParameterError(
             f"The growing panel was started with other settings: {', '.join(names)}. Give the same. A new sequence of "

@@ -36,6 +36,7 @@ from shoal.model import (
     Score,
     Verdict,
 )
+from shoal.model.envelopes import ENDS
 from shoal.model.frame_shape import FrameShape
 from shoal.model.html import html_grid, html_table
 from shoal.model.watcher import Watcher, silent
@@ -468,7 +469,7 @@ def _as_panel(renamed: Any, shape: FrameShape) -> Panel:
         )
     if isinstance(renamed, Envelopes):
         static = {"level": renamed.levels, "pattern": np.array(renamed.patterns, dtype=object), **renamed.sensitive}
-        values, channels = renamed.values, ["low", "high"]
+        values, channels = renamed.values, profile_columns(renamed.channel_names, ENDS)
         if shape.layout != "long" and shape.library == "pandas":
             long = replace(shape, subject=None)
     else:

@@ -95,6 +95,11 @@ def estimate(envelopes: Envelopes, *, open_ends: OpenEnds = "release") -> Estima
     """Complete a release, and say which ends of ranges are assumed. See `complete`."""
     if open_ends not in get_args(OpenEnds):
         raise ParameterError(f"open_ends must be one of: {', '.join(get_args(OpenEnds))}.")
+    if envelopes.n_channels > 1:
+        raise ParameterError(
+            f"Estimates are made for one channel, the release has {envelopes.n_channels}. Take one: "
+            "envelopes.channel(name)."
+        )
     times, pattern_times = envelopes.times, np.asarray(envelopes.pattern_times)
     union = np.union1d(times, pattern_times)
     ranged, lettered = np.isin(union, times), np.isin(union, pattern_times)

@@ -32,10 +32,14 @@ class Prepared:
     def __post_init__(self) -> None:
         if not isinstance(self.data, Panel | Envelopes | Profiles):
             raise ParameterError("A query needs a Panel, Envelopes or Profiles.")
-        if not isinstance(self.data, Envelopes) and self.data.n_channels != 1:
+        if self.data.n_channels != 1:
+            way_out = (
+                "In Python, ask one of them: envelopes.channel(name)."
+                if isinstance(self.data, Envelopes)
+                else "Make a panel of one of them."
+            )
             raise ParameterError(
-                f"A query reads one value at each instant, the data has {self.data.n_channels} channels. "
-                "Make a panel of one of them."
+                f"A query reads one value at each instant, the data has {self.data.n_channels} channels. {way_out}"
             )
         if isinstance(self.data, Envelopes):
             object.__setattr__(self, "data", complete(self.data, open_ends="series"))

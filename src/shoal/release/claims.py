@@ -47,7 +47,7 @@ def column_findings(form: Form[Any, Any], published: Published | EventTables, ce
 def count_findings(certificate: Certificate, published: Published | EventTables) -> list[str]:
     """Counts that contradict each other: they are the publisher's word, but must be consistent."""
     counts = certificate.counts
-    n_channels = 1 if certificate.form == "envelopes" else len(certificate.columns.channels)
+    n_channels = len(certificate.columns.channels)
     if isinstance(published, EventTables):
         lost, figures = counts.suppressed or 0, certificate.method.figures
         said = {"events": published.n_events + lost, "published": published.n_events, "suppressed": lost}

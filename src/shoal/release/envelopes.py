@@ -1,6 +1,7 @@
 """The published tables of envelopes and patterns, sorted by pseudonym.
 
-`id,time,low,high` and `id,level,pattern`; if sensitive columns are published, `id` and these.
+`id,time,low,high` and `id,level,pattern`; if sensitive columns are published, `id` and these. With several channels the
+ends are `a_low,a_high,b_low,b_high` for channels a and b, and a pattern is the words of the channels one after another.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from shoal.errors import InputError
 from shoal.guarantees.crowds import crowd_sizes
 from shoal.guarantees.kp_anonymity import envelope_classes
 from shoal.model import Envelopes, Private
+from shoal.model.envelopes import ENDS
 from shoal.release.attributes import column_names, column_types, read_attributes, refuse_columns, write_attributes
 from shoal.release.canonical import read_labels, read_long
 from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, FormName
-from shoal.release.files import FileFormat, NotAPanelError, find_data, time_array, write_blocks
-from shoal.release.values import count_groups, tally
+from shoal.release.files import FileFormat, NotAPanelError, find_data, write_blocks
+from shoal.release.profiles import profile_columns
+from shoal.release.values import count_groups, long_table, tally
 
 WORD_COLUMNS = {"id": pa.string(), "level": pa.int64(), "pattern": pa.string()}
 """The table of patterns."""
@@ -45,9 +48,12 @@ class EnvelopesForm:
         if len(np.unique(np.stack([subjects, published.subject_codes]), axis=1).T) != subjects.max() + 1:
             return "The candidate's subjects do not match the original panel: the crowd cannot be counted."
         columns = np.searchsorted(original.times, published.times)
-        values = original.values[rows][:, columns]
-        if (values < published.low).any() or (values > published.high).any():
-            row = int(((values < published.low) | (values > published.high)).any(axis=1).argmax())
+        if original.n_channels != published.n_channels:
+            return f"The candidate has {published.n_channels} channel(s), the original panel {original.n_channels}."
+        values = original.values[rows][:, columns].reshape(published.low.shape)
+        outside = ((values < published.low) | (values > published.high)).reshape(len(rows), -1).any(axis=1)
+        if outside.any():
+            row = int(outside.argmax())
             return f"The series at position {row} does not lie in its envelope."
         return refuse_columns(published.sensitive, original.sensitive)
 
@@ -72,18 +78,21 @@ class EnvelopesForm:
             series=published.n_series,
             subjects=published.n_subjects,
             instants=published.n_instants,
-            channels=1,
+            channels=published.n_channels,
             missing=0,
         )
 
     def columns(self, published: Envelopes, withheld: int) -> ColumnsPart:
-        """`id,time,low,high`, `level,pattern`, and sensitive columns."""
+        """`id,time`, both ends, `level,pattern`, and sensitive columns."""
         times = np.asarray(published.pattern_times)
         other = not np.array_equal(times, published.times)
         more = published.word_instants != len(np.union1d(times, published.times))
         return ColumnsPart(
-            published=("id", "time", "low", "high", "level", "pattern", *column_names(published.sensitive)),
-            channels=("value",),
+            published=(
+                *("id", "time", *profile_columns(published.channel_names, ENDS)),
+                *("level", "pattern", *column_names(published.sensitive)),
+            ),
+            channels=published.channel_names if published.n_channels > 1 else ("value",),
             pattern_times=tuple(str(t) for t in times) if other else (),
             word_instants=published.word_instants if more else None,
             sensitive=column_types(published.sensitive),
@@ -94,15 +103,13 @@ class EnvelopesForm:
         """All tables in the order of the pseudonyms."""
         order = np.argsort(np.array(names))
         sorted_names = np.array(names)[order]
-        n_instants = published.n_instants
         data, patterns = folder / f"data.{file_format}", folder / f"patterns.{file_format}"
-        ends = pa.table(
-            {
-                "id": pa.array(np.repeat(sorted_names, n_instants).tolist(), pa.string()),
-                "time": time_array(np.tile(published.times, published.n_series), published.timezone),
-                "low": pa.array(published.low[order].ravel()),
-                "high": pa.array(published.high[order].ravel()),
-            }
+        ends = long_table(
+            pa.array(sorted_names.tolist(), pa.string()),
+            published.values[order],
+            published.times,
+            published.timezone,
+            profile_columns(published.channel_names, ENDS),
         )
         words = pa.table(
             {
@@ -143,10 +150,11 @@ class EnvelopesForm:
         """The published envelopes and patterns; ids are the pseudonyms."""
         data, patterns = (find_data(folder, certificate.files, name) for name in ("data", "patterns"))
         n_series, zone = certificate.counts.series, certificate.time.timezone
+        channels = certificate.columns.channels
         table = read_long(
             data,
             "id",
-            ["low", "high"],
+            profile_columns(channels, ENDS),
             what="series",
             timezone=zone,
             most_rows=n_series * certificate.counts.instants,
@@ -158,8 +166,8 @@ class EnvelopesForm:
         sensitive = read_attributes(folder, certificate, ids)
         try:
             return Envelopes(
-                table.figures[..., 0],
-                table.figures[..., 1],
+                table.figures[..., 0::2],
+                table.figures[..., 1::2],
                 levels=words["level"].to_numpy(),
                 patterns=tuple(words["pattern"].to_list()),
                 times=table.clock,
@@ -168,6 +176,7 @@ class EnvelopesForm:
                 ids=ids,
                 timezone=zone,
                 sensitive=sensitive,
+                channels=channels,
             )
         except InputError as error:
             raise NotAPanelError(f"{data.name} and {patterns.name} no longer fit: {error}") from None

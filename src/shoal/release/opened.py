@@ -94,7 +94,7 @@ class ShardedRelease(Release):
 
 def _refuse_large(certificate: Certificate) -> None:
     counts = certificate.counts
-    n_bytes = 8 * counts.series * counts.instants * (2 if certificate.form == "envelopes" else counts.channels)
+    n_bytes = 8 * counts.series * counts.instants * counts.channels * (2 if certificate.form == "envelopes" else 1)
     if n_bytes > MOST_BYTES:
         raise ReleaseError(
             f"The release has {n_bytes / 2**30:.1f} GiB of values in parts; at most {MOST_BYTES // 2**30} GiB are "

@@ -37,8 +37,9 @@ def _hides_rows(facts: Facts) -> bool:
     """Return whether rows that look alike cannot be distinguished by names, other columns, or several rows of one
     subject."""
     # Published attributes are part of what is counted as alike.
-    by_value = len(listed(facts.columns.get("channels"))) + len(mapping(facts.columns.get("attributes")))
-    expected = {"values": 2 + by_value, "envelopes": 6}.get(facts.form)
+    n_channels = len(listed(facts.columns.get("channels")))
+    by_value = n_channels + len(mapping(facts.columns.get("attributes")))
+    expected = {"values": 2 + by_value, "envelopes": 4 + 2 * n_channels}.get(facts.form)
     only_these = len(listed(facts.columns.get("published"))) == expected and not facts.columns.get("sensitive")
     return facts.pseudonyms == "random" and not facts.has_several_series and only_these
 

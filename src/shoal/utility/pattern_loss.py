@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features.sax import parse, reconstruct
-from shoal.features.shapes import shape_distances, unit_rows
+from shoal.features.shapes import channel_distances, unit_channels
 from shoal.model import Envelopes, Measure, Moments, Panel, Score, Tally
 from shoal.model.rows import published_rows
 from shoal.model.score import Unit
@@ -26,6 +26,8 @@ class PatternLoss(Measure):
     pairs are never formed. A shape without differences is at 0 from another such and at 1 from the rest: a word of
     level 1 loses everything, unless the original was constant. The paper sums over the series; the mean compares
     releases of different size. Suppressed series have no word and do not count.
+
+    With several channels it is the mean over the channels, each a shape of its own.
 
     Published values (a panel) are measured as well, by the shape of each published series: so methods that publish
     values can be compared.
@@ -66,20 +68,27 @@ class PatternLoss(Measure):
         self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
         """The loss of each published series."""
-        kept = kept_rows(original, published, rows)
+        kept = kept_rows(original, published, rows, several_channels=True)
         columns = columns_of(original.times, shape_times(published))
-        return shape_distances(unit_rows(original.rows[kept][:, columns]), unit_rows(published_shapes(published)))
+        own, n_channels = _one_after_another(original.values[kept][:, columns]), original.n_channels
+        shapes = unit_channels(published_shapes(published), n_channels)
+        return channel_distances(unit_channels(own, n_channels), shapes, n_channels)
 
 
-def kept_rows(original: Panel, published: Envelopes | Panel, rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def kept_rows(
+    original: Panel, published: Envelopes | Panel, rows: NDArray[np.int64] | None, *, several_channels: bool = False
+) -> NDArray[np.int64]:
     """The position in the original of each published series, of panels that this can be said of."""
     if not isinstance(published, Envelopes | Panel):
         raise ParameterError("This measure needs envelopes or published values, one row per series.")
-    for panel in (original, published):
-        if isinstance(panel, Panel) and (panel.n_channels != 1 or panel.n_missing):
+    wanted = published.n_channels if several_channels else 1
+    for data in (original, published):
+        n_missing = data.n_missing if isinstance(data, Panel) else 0
+        if data.n_channels != wanted or n_missing:
+            needs = "one channel" if wanted == 1 else f"the {wanted} channels of the release"
             raise ParameterError(
-                f"This measure needs one channel without gaps; the panel has {panel.n_channels} channels and "
-                f"{panel.n_missing} gaps."
+                f"This measure needs {needs} without gaps; the panel has {data.n_channels} channels and "
+                f"{n_missing} gaps."
             )
     return published_rows(original.n_series, published.n_series, rows)
 
@@ -100,5 +109,12 @@ def shape_times(published: Envelopes | Panel) -> NDArray[Any]:
 
 
 def published_shapes(published: Envelopes | Panel) -> NDArray[np.float64]:
-    """What the words stand for; of published values, the values."""
-    return published.rows if isinstance(published, Panel) else reconstruct(parse(published.patterns), published.levels)
+    """What the words stand for; of published values, the values. One channel after another."""
+    if isinstance(published, Panel):
+        return _one_after_another(published.values)
+    return reconstruct(parse(published.patterns), published.levels)
+
+
+def _one_after_another(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values (series, instants, channels) with the channels of a series in one row."""
+    return values if values.ndim == 2 else values.transpose(0, 2, 1).reshape(len(values), -1)
