@@ -65,6 +65,30 @@ def test_a_synthetic_table_that_repeats_a_twentieth_of_its_training_rows_is_foun
     assert risk.control == 0.0
 
 
+def test_copies_get_no_tick_and_an_interval_alone_decides_nothing():
+    made = simulate.meters(120, days=14, step="2h", families={"household": 1.0}, seed=99).values.copy()
+    clean = shoal.judge(BEHIND, unnamed(made.copy()), OUTSIDE, at_most=0.9)
+    assert not clean.has_copies
+    assert ">Within the limits<" in clean.to_html()
+    made[:6] = BEHIND.values[50:56]
+    copied = shoal.judge(BEHIND, unnamed(made), OUTSIDE, at_most=0.9)
+    assert copied.risks["copies"][1].excess[1] < 0.0  # the interval alone would not tell
+    assert copied.has_copies
+    page = copied.to_html()
+    assert "The table repeats 6 of 120 originals; of 40 subjects outside, none." in page
+    assert "Within the limits, but with copies" in page
+    assert page.count("A copy exposes the readings") == 1
+    assert 'light open">\n    <h2>Singling out' in page
+    strict = shoal.judge(BEHIND, unnamed(made), OUTSIDE, at_most=0.06)
+    assert "copies" in strict.above
+    assert "copies" in strict.undecided
+    assert not strict.met
+    assert "within the limit, but its interval is not; the control is too small (40)" in strict.to_html()
+    worse = shoal.judge(BEHIND, unnamed(made), OUTSIDE, at_most=0.04)
+    assert "copies" in worse.above
+    assert "copies" not in worse.undecided
+
+
 def test_our_own_release_is_judged_as_attack_and_utility_judge_it(tmp_path):
     table = BEHIND.to_polars()
     candidate = Microaggregation(k=5).anonymize(shoal.read_panel(table))

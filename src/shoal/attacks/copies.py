@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
 from shoal.attacks.links import N_WORST
@@ -31,6 +32,17 @@ class CopiesRisk(Risk):
     """
 
     exact: float = 0.0
+
+    @property
+    def goes_beyond_control(self) -> bool:
+        """Whether the table has copies that no likeness between people explains.
+
+        More than of those outside, by the lower end of the interval; or, where none of them is repeated, one to the
+        last bit. Without a control any copy counts.
+        """
+        if self.excess is None:
+            return self.success > 0.0
+        return self.excess[1] > 0.0 or (self.exact > 0.0 and self.control == 0.0)
 
 
 @dataclass(frozen=True)
@@ -111,7 +123,8 @@ class Copies(SeriesAttack[CopiesRisk]):
             control=control,
             control_interval=None if control is None else Interval.wilson(control, len(outside)),
             confidence=1.0,
-            sentence="Someone who holds the whole series of a target finds a published copy of it, within "
+            sentence=f"{_counted(hit, outside <= self.tolerance)} Someone who holds the whole series of a target finds "
+            "a published copy of it, within "
             f"{percent(self.tolerance)} of its own spread, with a chance of {percent(success)} ({between(interval)}; "
             f"{n} targets)",
             exact=float((findings.near[moving] == 0.0).mean()),
@@ -137,6 +150,13 @@ def _nearness(panel: Panel, published: Panel, rows: Rows) -> Floats:
     spread = spreads(x)
     found: Floats = np.divide(nearest, spread, out=np.full(len(x), np.inf), where=spread > 0.0)
     return found
+
+
+def _counted(hit: NDArray[np.bool_], outside: NDArray[np.bool_]) -> str:
+    """How many are repeated, before any share."""
+    found, n = int(hit.sum()), len(hit)
+    beside = f"; of {len(outside)} subjects outside, {int(outside.sum()) or 'none'}" if len(outside) else ""
+    return f"The table repeats {found or 'none'} of {n} originals{beside}."
 
 
 def spreads(x: Floats) -> Floats:

@@ -131,8 +131,14 @@ def judge(
 
 
 def _print(found: Judgement, said: list[tuple[str, str]]) -> None:
+    from shoal.report.judgement import COPIES, undecided
+
     rows = [*said, ("compared", _MATCHED[found.matched])]
     rows += [(name, risk.sentence) for name, (_, risk) in found.risks.items()]
-    rows += [("above the limit", ", ".join(found.above))] if found.above else []
+    rows += [("copies", COPIES)] if found.has_copies else []
+    above = [name for name in found.above if name not in found.undecided]
+    rows += [("above the limit", ", ".join(above))] if above else []
+    if found.undecided:
+        rows.append(("undecided", f"{', '.join(found.undecided)}: {undecided(found.n_control)}"))
     print_table(rows + [("cannot be shown", text) for text in found.absent])
     print_findings(found.usefulness)

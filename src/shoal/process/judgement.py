@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal import attacks as attack_room
+from shoal.attacks.copies import CopiesRisk
 from shoal.attacks.ground import Ground, NothingSharedError, find_ground
 from shoal.errors import InputError, ParameterError
 from shoal.model import Attack, Panel, Release, Risk
@@ -105,6 +106,16 @@ class Judgement:
         return tuple(name for name, figure in self.held.items() if figure > self.at_most)
 
     @property
+    def undecided(self) -> tuple[str, ...]:
+        """Those of `above` whose figure is within the limit: only the upper end of its interval is above it."""
+        return tuple(name for name in self.above if _figure(*self.risks[name]) <= (self.at_most or 0.0))
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether the table repeats originals beyond what the control explains, however few."""
+        return any(isinstance(risk, CopiesRisk) and risk.goes_beyond_control for _, risk in self.risks.values())
+
+    @property
     def met(self) -> bool:
         """Whether every stated limit is met; one on risks needs at least one attack."""
         return not self.above and self.usefulness.met and (self.at_most is None or bool(self.risks))
@@ -116,6 +127,8 @@ class Judgement:
             "counts": {"original": self.n_original, "published": self.n_published, "control": self.n_control},
             "at_most": self.at_most,
             "met": self.met,
+            "undecided": list(self.undecided),
+            "copies": self.has_copies,
             "risk": {
                 name: _finite(asdict(risk))
                 | {"held": self.held[name], "knows": attack.knows, "parameters": attack.parameters}
@@ -258,6 +271,13 @@ def judge(
     n_control = 0 if outside is None else outside.n_series
     counts = before.n_series, after.n_series, n_control
     return Judgement(matched, *counts, risks, usefulness, tuple(absent), at_most, told)
+
+
+def _figure(attack: Attack[Risk], risk: Risk) -> float:
+    """What an attack gains, without its interval."""
+    if attack.against == "values":
+        return risk.success
+    return risk.advantage if risk.excess is None else risk.excess[0]
 
 
 def _maker(method: Any, release: Release | None, has_control: bool) -> Any:

@@ -20,6 +20,17 @@ HOW = {
 }
 NOT_TRIED = "No attack that answers this question could be run on these tables."
 
+COPIES = (
+    "A copy exposes the readings of the person it repeats, however small their share is. Remove copies before you "
+    "publish."
+)
+
+
+def undecided(n_control: int) -> str:
+    """Say why neither side of the limit is shown, if only the interval of a figure is above it."""
+    more = f"the control is too small ({n_control})" if n_control else "the targets are too few"
+    return f"within the limit, but its interval is not; {more}"
+
 
 def render_judgement(figures: Mapping[str, Any]) -> str:
     """Render the whole page from the output of `Judgement.to_dict`."""
@@ -47,7 +58,13 @@ def _state(figures: Mapping[str, Any]) -> dict[str, str]:
     if figures["at_most"] is None and all(one.get("met") is not False for one in figures["utility"]):
         return {"kind": "open", "text": "No limit was stated"}
     if figures["met"]:
+        if figures["copies"]:
+            return {"kind": "open", "text": "Within the limits, but with copies"}
         return {"kind": "within", "text": "Within the limits"}
+    missed = any(one.get("met") is False for one in figures["utility"])
+    above = [name for name, risk in figures["risk"].items() if risk["held"] > (figures["at_most"] or 1.0)]
+    if above and not missed and set(above) <= set(figures["undecided"]):
+        return {"kind": "open", "text": "Undecided"}
     return {"kind": "above", "text": "Above a limit"}
 
 
@@ -56,8 +73,18 @@ def _light(light: dict[str, Any], figures: Mapping[str, Any]) -> dict[str, Any]:
     if not light["figure"]:
         return light | {"sentence": NOT_TRIED, "none": "Not measured"}
     question, limit = light["name"].lower(), figures["at_most"]
-    held = [risk["held"] for name, risk in figures["risk"].items() if question in questions_of(name)]
+    tried = [name for name in figures["risk"] if question in questions_of(name)]
+    held = [figures["risk"][name]["held"] for name in tried]
+    copies = question in questions_of("copies") and figures["copies"]
+    if copies:
+        light = light | {"sentence": f"{light['sentence']} {COPIES}"}
     if limit is None or not held:
         return light
     told = f"against your limit of {words.percent(limit)}: {words.percent(float(f'{max(held):.2g}'))}"
-    return light | {"state": "within" if max(held) <= limit else "above", "limit_text": told}
+    above = {name for name in tried if figures["risk"][name]["held"] > limit}
+    if not above:
+        return light | {"state": "open" if copies else "within", "limit_text": told}
+    if above <= set(figures["undecided"]):
+        told = f"{told} ({undecided(figures['counts']['control'])})"
+        return light | {"state": "open", "limit_text": told}
+    return light | {"state": "above", "limit_text": told}

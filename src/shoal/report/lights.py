@@ -345,7 +345,7 @@ def _achieved(risk: Mapping[str, Any]) -> str:
         return words.clipped(risk.get("sentence", ""), 320)
     more = f"; where they look surest, in {_percent(surest)}" if is_finite(surest) and 0 <= surest <= 1 else ""
     tried = words.plural(int(n), "attempt")
-    return f"{words.clipped(who.replace('Somebody who', 'Someone who', 1), 240)} in this share of {tried}{more}."
+    return f"{words.clipped(who.replace('Somebody who', 'Someone who', 1), 320)} in this share of {tried}{more}."
 
 
 def _between(interval: Interval | None) -> str:
