@@ -68,8 +68,8 @@ def test_without_one_it_is_said_what_to_install(tmp_path):
     with pytest.raises(ParameterError) as told:
         find(tmp_path)
     assert str(told.value) == (
-        "Spark needs Java 17 or 21, but there is none in JAVA_HOME, on the PATH or in the usual places. Install one, on "
-        "Debian and Ubuntu with: apt-get install openjdk-17-jre-headless (or openjdk-21-jre-headless); or set "
+        "Spark needs Java 17 or 21, but there is none in JAVA_HOME, on the PATH or in the usual places. Install one, "
+        "on Debian and Ubuntu with: apt-get install openjdk-17-jre-headless (or openjdk-21-jre-headless); or set "
         "JAVA_HOME to the folder of one."
     )
 

@@ -388,8 +388,8 @@ class TestDifferentialPrivacy:
         forge(tmp_path / "out", lambda c: c["files"].update({path.name: digest_file(path).model_dump()}))
         (finding,) = verify(tmp_path / "out").findings
         assert finding == (
-            "the data is not what the mechanism of differential-privacy gives: 48 of 48 means are not a whole number of "
-            "steps between the bounds"
+            "the data is not what the mechanism of differential-privacy gives: 48 of 48 means are not a whole number "
+            "of steps between the bounds"
         )
 
     @pytest.mark.parametrize(
