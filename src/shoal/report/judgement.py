@@ -28,8 +28,8 @@ COPIES = (
 
 def undecided(n_control: int) -> str:
     """Say why neither side of the limit is shown, if only the interval of a figure is above it."""
-    more = f"the control is too small ({n_control})" if n_control else "the targets are too few"
-    return f"within the limit, but its interval is not; {more}"
+    more = f", or a control of {n_control}," if n_control else ""
+    return f"within the limit, but its interval is not: the targets{more} are too few to decide"
 
 
 def render_judgement(figures: Mapping[str, Any]) -> str:
