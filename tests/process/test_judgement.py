@@ -83,7 +83,8 @@ def test_copies_get_no_tick_and_an_interval_alone_decides_nothing():
     assert "copies" in strict.above
     assert "copies" in strict.undecided
     assert not strict.met
-    assert "within the limit, but its interval is not: the targets, or a control of 40, are too few to decide" in strict.to_html()
+    page = strict.to_html()
+    assert "within the limit, but its interval is not: the targets, or a control of 40, are too few to decide" in page
     worse = shoal.judge(BEHIND, unnamed(made), OUTSIDE, at_most=0.04)
     assert "copies" in worse.above
     assert "copies" not in worse.undecided
