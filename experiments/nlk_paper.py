@@ -198,7 +198,7 @@ def measuring_section(plan: Plan) -> list[str]:
     return [
         "## How it was measured",
         "Times are seconds of the processor, on one thread, of a whole `anonymize`; compiling is left out, and so is "
-        "time on the wall, which on a shared machine measures the neighbours. The section on time takes the median of "
+        "wall-clock time, which on a shared machine depends on other jobs. The section on time takes the median of "
         f"{plan.repeats} repeats that take turns, the tables a single run. The page shows one run of the script, not "
         "the best of several; everything but times is the same in every run. Stage 2 of `mth` and `mil` uses the exact "
         "check, not the paper's faster validation, which differs from the definition.",

@@ -145,7 +145,7 @@ def page(
         "## Time",
         f"Median milliseconds of processor time over {given.repeats} runs that take turns, one thread. Whole "
         "releases, but for the last row: MDAV alone, on shares computed before. Compile time is left out, and so is "
-        "time on the wall, which on a shared machine measures the neighbours. Steps between neighbouring k are small: "
+        "wall-clock time, which on a shared machine depends on other jobs. Steps between neighbouring k are small: "
         "in other runs single ones went the other way.",
         table({name: [1000.0 * t for t in curve] for name, curve in times.items()}, ".1f"),
         figure("time"),

@@ -158,7 +158,7 @@ THE_OTHERS = {
         *(NO_CROWD, SUMMARY),
         more=[
             *("Method: alone", "Method: bound", "figures: left out", "groups: instants"),
-            *("may not: as measured", "may not: more known readings", "may: known readings"),
+            *("may not: as measured", "may not: more known readings", "may not: series found", "may: known readings"),
         ],
         less=["groups: series"],
     ),

@@ -99,8 +99,9 @@ class Completion(SeriesAttack[Risk]):
             control=control,
             control_interval=None if control is None else Interval.wilson(control, len(outside)),
             confidence=success,
-            sentence=f"Someone who knows every other reading reads {percent(success)} of the rest off the published "
-            f"series most like them ({between(interval)}; {n} targets), without the table {percent(plain)}",
+            sentence=f"Someone who knows every other reading infers {percent(success)} of the remaining readings "
+            f"from the most similar published series ({between(interval)}; {n} targets), "
+            f"without the table {percent(plain)}",
         )
         return replace(risk, sentence=f"{risk.sentence}{beside_control(risk, len(outside))}.")
 

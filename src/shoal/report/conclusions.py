@@ -203,7 +203,7 @@ MAY_NOT = (
     Said(
         "one subject's reading",
         _is("k-anonymity"),
-        lambda f: "That a published series is the reading of any one subject. A whole group shares it.",
+        lambda f: "That a published series shows any one subject's readings. A whole group shares it.",
     ),
     Said(
         "nothing learned",
@@ -241,6 +241,11 @@ MAY_NOT = (
             "That no reading is published as it was measured: a reading alone in its group is, and if a group had "
             "equal readings, so are they."
         ),
+    ),
+    Said(
+        "series found",
+        _is("nlk-anonymity"),
+        lambda f: "That nobody can find a subject's series: a few known readings may be enough.",
     ),
     Said(
         "more known readings",
@@ -344,7 +349,7 @@ MAY_OF_THE_RELEASE = (
     Said(
         "figures",
         lambda f: bool(_shown(f)),
-        lambda f: f"{words.together(_shown(f)).capitalize()}, as closely as the figures below show.",
+        lambda f: f"You can use {words.together(_shown(f))}, as closely as the figures below show.",
     ),
 )
 

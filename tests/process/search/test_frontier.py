@@ -50,9 +50,9 @@ def test_the_binding_limit_is_named():
 def test_where_nothing_meets_both_limits_it_is_said_what_would_have_to_give():
     said = Frontier(LIMITS, (point(8, 0.2, 0.15), point(12, 0.09, 0.25), point(28, 0.03, 0.4))).sentence
     assert said == (
-        "None of 3 points meets both limits. k = 12 keeps the risk limit (0.09) but loss is 0.25, above 0.2: allow "
-        "loss 0.25. k = 8 is useful enough but has risk 0.2, above 0.1: allow that risk, or assume an adversary "
-        "who knows less."
+        "None of 3 points meets both limits. k = 12 keeps the risk limit (0.09) but loss is 0.25, above 0.2: change "
+        "the limit on loss to 0.25. k = 8 is useful enough but has risk 0.2, above 0.1: allow that risk, or assume an "
+        "adversary who knows less."
     )
     assert "The nearest is k = 8: risk is 0.2, above 0.1 and loss is 0.3, above 0.2" in (
         Frontier(LIMITS, (point(8, 0.2, 0.3), point(4, 0.9, 0.9))).sentence

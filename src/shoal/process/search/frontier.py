@@ -326,10 +326,10 @@ class Frontier:
         if safe:
             nearest = min(safe, key=lambda point: point.excess(self.limits))
             if misses := nearest.misses(self.limits):
-                wanted = ", ".join(f"{name} {figure:.3g}" for name, (figure, _) in misses.items())
+                wanted = ", ".join(f"{name} to {figure:.3g}" for name, (figure, _) in misses.items())
                 said.append(
                     f"{nearest.described()} keeps the risk limit ({nearest.risk:.3g}) but "
-                    f"{_missing(nearest, self.limits)}: allow {wanted}."
+                    f"{_missing(nearest, self.limits)}: change the limit on {wanted}."
                 )
         if useful:
             nearest = min(useful, key=lambda point: point.risk)
