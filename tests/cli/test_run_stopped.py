@@ -77,7 +77,7 @@ def test_pressed_twice_or_before_the_search_it_gives_up(folder):
     code, shown = on_terminal(["run", "policy.yaml"], b"reading")
     assert code == 130, shown
     assert "Interrupted; nothing was written." in shown
-    code, shown = on_terminal(["run", "policy.yaml"], b"searching", b"again gives up")
+    code, shown = on_terminal(["run", "policy.yaml"], b"searching", b"again to abort")
     assert code == 130, shown
     assert not (folder / "out").exists()
 
