@@ -61,9 +61,6 @@ GENERATORS: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
 }
 """Environment, function and three settings of each."""
 
-GENERATED = ("Slovak meters",)
-"""Sets that generators are run on; they take nearly all the time of a run."""
-
 SHADOWS = 8
 """Releases made again on other selections of people, to learn who is in one; of generators none, for lack of time."""
 
@@ -99,9 +96,9 @@ def main() -> None:
         work.mkdir(parents=True, exist_ok=True)
         rows: list[Row] = []
         sets = {name: sides for name in SETS if (sides := load(given, name)) is not None}
-        generate(given, [sides.inside for name, sides in sets.items() if name in GENERATED], work)
+        generate(given, [sides.inside for sides in sets.values()], work)
         for name, sides in sets.items():
-            for family, setting, make in tables(given, sides, work, with_generators=name in GENERATED):
+            for family, setting, make in tables(given, sides, work):
                 rows.append(judged(name, family, setting, make, sides))
                 print(json.dumps(asdict(rows[-1])), flush=True)
     (given.out / "rivals.md").write_text(page(rows, given.seed, PURPOSES, given.seconds, SHADOWS), encoding="utf-8")
@@ -137,9 +134,7 @@ def load(given: argparse.Namespace, name: str) -> Sides | None:
     return Sides(*(Panel(values[some], times=times) for some in (order[:n], order[n : 2 * n])))
 
 
-def tables(
-    given: argparse.Namespace, sides: Sides, work: Path, *, with_generators: bool
-) -> Iterator[tuple[str, str, Callable[[], Made]]]:
+def tables(given: argparse.Namespace, sides: Sides, work: Path) -> Iterator[tuple[str, str, Callable[[], Made]]]:
     """Every method with its settings, and how its table is made."""
     inside, seed = sides.inside, given.seed
     ks = [3, 10, 20]
@@ -173,7 +168,7 @@ def tables(
     yield "pseudonyms only", "", partial(Made, inside.values, matched=True)
     for family, setting, method in own:
         yield family, setting, partial(from_method, method, inside)
-    for family, (environment, function, settings) in GENERATORS.items() if with_generators else ():
+    for family, (environment, function, settings) in GENERATORS.items():
         for one in settings:
             words = ", ".join(f"{key} {value}" for key, value in one.items() if value is not None)
             is_given, place = environment in given.pythons, job(given, function, one, inside, work)["made"]

@@ -46,8 +46,7 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], seconds: f
         "# Shoal and what people use instead",
         f"Made by `python experiments/rivals.py --seed {seed} --seconds {seconds:g}` with an environment for each "
         "generator; do not edit. Every table is judged by `shoal.judge` with a control of as many households as are "
-        "behind it: 100 of the Slovak meters, 44 of the Australian households; two weeks of hours. "
-        "Generators, which take nearly all the time of a run, are run on the Slovak meters alone.",
+        "behind it: 100 of the Slovak meters, 44 of the Australian households; two weeks of hours.",
         "**The same budget for everybody:** three settings each, pseudonyms alone have none, and for each setting at "
         f"most {seconds:g} seconds of one core to train. Networks train for as many epochs as fit into them; nothing "
         "else needs as long. The column *made in* says what a table took in all, of networks with timing an epoch "
