@@ -5,7 +5,7 @@ of them, and a column for each instant of each, with the group there, or missing
 adversary knows n readings of a target in all, in whichever releases, and how rows belong together from release to
 release. The releases are fine together when this table is (n, l, k)-anonymous, for the n, l and k of each.
 
-Someone who knows readings only to within an error infers no more than someone who knows them exactly. So tables that hold
+Knowing readings only to within an error lets nobody infer more than knowing them exactly. So tables that hold
 for exact knowledge hold for `within` as well. The other way round nothing follows, and the ledger keeps no values to
 look closer: that is not judged. Nor are releases whose periods overlap, where one reading may be known in both.
 """
