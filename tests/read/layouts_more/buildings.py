@@ -3,8 +3,7 @@
 import json
 from datetime import date
 
-from read.layouts.readings import Book, day_range, table
-from read.layouts_more.more import as_registers, at_odd_times, epoch, layout
+from read.layouts_more.readings import Book, as_registers, at_odd_times, day_range, epoch, layout, table
 
 MARCH = day_range(date(2024, 3, 14), 2)
 

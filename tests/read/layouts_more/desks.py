@@ -7,8 +7,7 @@ from datetime import date, timedelta
 
 import xlsxwriter
 
-from read.layouts.readings import Book, day_range, table
-from read.layouts_more.more import epoch, layout
+from read.layouts_more.readings import Book, day_range, epoch, layout, table
 
 MARCH = day_range(date(2024, 3, 14), 2)
 SPRING = day_range(date(2024, 3, 30), 3)

@@ -2,8 +2,7 @@
 
 from datetime import date
 
-from read.layouts.readings import Book, day_range, table
-from read.layouts_more.more import as_registers, layout
+from read.layouts_more.readings import Book, as_registers, day_range, layout, table
 
 MARCH = day_range(date(2024, 3, 14), 2)
 AUTUMN = day_range(date(2023, 10, 28), 3)

@@ -9,12 +9,13 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import accumulate
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 MISSING = float("nan")
 # What is used in each hour of a day, in tenths of the level.
 DAY = (4, 4, 4, 4, 4, 5, 7, 9, 9, 7, 5, 4, 4, 4, 5, 7, 9, 12, 14, 13, 11, 8, 6, 5)
-FRENCH_MONTHS = ["janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc."]
 
 
 class Book:
@@ -101,7 +102,27 @@ class Layout:
     names: str
     """"printed", or "any" where the file does not settle what series are called."""
     layout: str
-    """"wide" where a reader has to be told that each column is a series."""
+    """"wide" or "long" where a reader has to be told what columns next to a time are."""
+
+    def write_to(self, folder: Path) -> Book:
+        """Write the file, or the folder of that name; what it prints is in the book."""
+        book, content = self.write(self.file)
+        for name, data in (content if isinstance(content, dict) else {self.file: content}).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
+        return book
+
+    def rows(self, book: Book) -> list[dict[str, object]]:
+        """The correct reading in long form: id, start of the interval, value or None, channel."""
+        return [
+            {
+                "id": name,
+                "time": start.astimezone(UTC).replace(tzinfo=None) if self.basis == "UTC" else book.wall(start),
+                "value": None if math.isnan(value) else value,
+                "channel": channel or None,
+            }
+            for (name, channel, start), value in book.values.items()
+        ]
 
 
 LAYOUTS: list[Layout] = []
@@ -115,12 +136,11 @@ def layout(
     basis: str | None = None,
     names: str = "printed",
     layout: str = "auto",
-    to: list[Layout] = LAYOUTS,
 ) -> Callable[..., None]:
     """Add a layout; the decorated function gets the name of the file and returns a book and what to write."""
 
     def add(write: Callable[[str], tuple[Book, bytes | dict[str, bytes]]]) -> None:
-        to.append(Layout(file, why, write, basis or ("UTC" if timezone else "local"), timezone, names, layout))
+        LAYOUTS.append(Layout(file, why, write, basis or ("UTC" if timezone else "local"), timezone, names, layout))
 
     return add
 
@@ -132,3 +152,27 @@ def table(header: Sequence[str] | None, rows: Sequence[Sequence[str]], separator
 
 def day_range(first: date, n: int) -> list[date]:
     return [first + timedelta(days=i) for i in range(n)]
+
+
+def as_registers(book, first=1000):
+    """Turn what was used into what a register showed: numbers that only grow."""
+    for n, (name, channel) in enumerate(sorted({key[:2] for key in book.values})):
+        keys = [key for key in book.values if key[:2] == (name, channel)]
+        start = float(first * (1 + n % 7) + 13 * n)
+        for key, total in zip(keys, accumulate([start, *(book.values[k] for k in keys[1:])]), strict=True):
+            book.values[key] = round(total, book.decimals)
+    return book
+
+
+def at_odd_times(book, every=1, seconds=4000):
+    """Move each reading by some seconds of its own, and keep every n-th, as readings by hand or by radio come."""
+    keys = list(book.values)[::every]
+    moved = {}
+    for n, (name, channel, start) in enumerate(keys):
+        moved[name, channel, start + timedelta(seconds=(n * 7919 + 31) % seconds)] = book.values[name, channel, start]
+    book.values = moved
+    return book
+
+
+def epoch(start):
+    return int(start.timestamp())

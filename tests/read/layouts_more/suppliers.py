@@ -6,8 +6,7 @@ from datetime import date
 
 import xlsxwriter
 
-from read.layouts.readings import Book, day_range, table
-from read.layouts_third.third import layout
+from read.layouts_more.readings import Book, day_range, layout, table
 
 MARCH = day_range(date(2024, 3, 14), 2)
 AUTUMN = day_range(date(2023, 10, 28), 3)

@@ -3,9 +3,7 @@
 import json
 from datetime import date
 
-from read.layouts.readings import Book, day_range, table
-from read.layouts_more.more import as_registers
-from read.layouts_third.third import layout
+from read.layouts_more.readings import Book, as_registers, day_range, layout, table
 
 MARCH = day_range(date(2024, 3, 14), 2)
 

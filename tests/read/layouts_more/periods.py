@@ -2,8 +2,7 @@
 
 from datetime import UTC, date, datetime
 
-from read.layouts.readings import Book, day_range, table
-from read.layouts_third.third import layout
+from read.layouts_more.readings import Book, day_range, layout, table
 
 MARCH = day_range(date(2024, 3, 14), 2)
 
