@@ -19,8 +19,7 @@ from shoal.ledger import file as ledger_room
 from shoal.ledger import groups as ledger_groups
 from shoal.ledger.conflicts import judge_entries
 from shoal.ledger.file import read_ledger, recording, unfinished
-from shoal.ledger.groups import GroupMembership
-from shoal.ledger.subjects import hash_text
+from shoal.ledger.groups import GroupMembership, hash_text
 
 
 def without_chain(line):

@@ -13,7 +13,7 @@ from lint_examples import JUDGED, as_measured, meters, refused, release
 from shoal import KP, NLK, Events, Microaggregation, Panel, Reposition, load_release, simulate, verify
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Role, Roles
-from shoal.release import event_files, events, files, pseudonyms, values
+from shoal.release import events, files, pseudonyms, values
 from shoal.release.lint import RULES, Finding
 from small_release import K, small_panel
 from test_contracts import example, methods_of
@@ -195,7 +195,7 @@ class TestFileMetadata:
             release(candidate, tmp_path / "out")
 
     def test_a_byte_order_mark_before_events(self, tmp_path, monkeypatch):
-        write = event_files.write_table
+        write = events.write_table
 
         def marked(frame, path, file_format):
             write(frame, path, file_format)

@@ -12,8 +12,8 @@ from shoal.engines import Memory, in_shards
 from shoal.errors import GuaranteeNotMetError
 from shoal.release.certificate import digest_file, read_certificate
 from shoal.release.openness import open_bits
+from shoal.release.profiles import ScenariosForm
 from shoal.release.scenario_openness import scenario_bits
-from shoal.release.scenarios import ScenariosForm
 
 METERS = Panel(
     np.random.default_rng(9).gamma(2.0, size=(40, 6)),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shard_examples import small_candidate
 from shoal.release.certificate import CountsPart
-from shoal.release.part_names import files_of_part, part_name, part_numbers, table_of
+from shoal.release.files import files_of_part, part_name, part_numbers, table_of
 from shoal.release.written_parts import deal, deal_shards, merge_counts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.report.purposes import OTHERS, by_purpose
+from shoal.report.page import OTHERS, by_purpose
 
 SCORES = [{"key": name} for name in ("load-error", "sse", "silhouette")]
 

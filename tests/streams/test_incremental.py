@@ -14,7 +14,7 @@ from shoal import Microaggregation, Panel, SequenceAnonymity, simulate
 from shoal.attacks import Intersection
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.streams import IncrementalMicroaggregation
-from shoal.streams.thin_cells import join_thin
+from shoal.streams.incremental_cells import join_thin
 
 NAMES = [f"m{i}" for i in range(12)]
 METHODS = [Microaggregation(k=2), Microaggregation(k=3, algorithm="mdav"), Microaggregation(k=2, round_to=0.5)]

@@ -11,13 +11,10 @@ import pytest
 from shoal.errors import ReleaseError
 from shoal.model import EventTables
 from shoal.streams import output
-from shoal.streams.block_log import BlockLog
-from shoal.streams.blocks import Block, Position
-from shoal.streams.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from shoal.streams.latency import Latency
+from shoal.streams.blocks import Block, Position, prefetched
+from shoal.streams.checkpoint import BlockLog, Checkpoint, read_checkpoint, write_checkpoint
 from shoal.streams.output import Totals, write_snapshot
-from shoal.streams.prefetch import prefetched
-from shoal.streams.publisher import Commit, Publisher
+from shoal.streams.publisher import Commit, Latency, Publisher
 from shoal.streams.reposition import PublishedSnapshot
 
 

@@ -9,7 +9,7 @@ import time
 import pytest
 import uvicorn
 
-from shoal.studio import connections
+from shoal.studio import server as studio_server
 from shoal.studio.command import listen
 from shoal.studio.context import Settings
 from shoal.studio.security import CONTENT_POLICY
@@ -33,7 +33,7 @@ async def answers(scope, receive, send):
 
 @pytest.fixture
 def address(monkeypatch):
-    monkeypatch.setattr(connections, "WHOLE_SECONDS", 0.5)
+    monkeypatch.setattr(studio_server, "WHOLE_SECONDS", 0.5)
     config = configure(answers, Settings())
     config.lifespan = "off"
     server = uvicorn.Server(config)
@@ -105,7 +105,7 @@ def test_a_table_may_take_long_while_it_comes_and_nothing_else_may(address, path
 
 
 def test_beyond_so_many_connections_the_answer_is_503_with_our_headers_until_others_end(address, monkeypatch):
-    monkeypatch.setattr(connections, "MOST", 3)
+    monkeypatch.setattr(studio_server, "MOST", 3)
     ask = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(connected(address)) for _ in range(3)]
@@ -142,12 +142,12 @@ def test_one_address_has_so_many_connections_and_a_proxy_here_any_number(host, l
         config = configure(answers, Settings())
         state = uvicorn.server.ServerState()
         made = []
-        for at in range(connections.MOST_OF_ONE + 2):
-            protocol = connections.HastyProtocol(config, state, {}, asyncio.get_running_loop())
+        for at in range(studio_server.MOST_OF_ONE + 2):
+            protocol = studio_server.HastyProtocol(config, state, {}, asyncio.get_running_loop())
             made.append(Transport(host if at != 5 else "203.0.113.8"))
             protocol.connection_made(made[-1])
         return [transport.aborted for transport in made]
 
     aborted = asyncio.run(connect())
-    assert aborted[:-1] == [False] * (connections.MOST_OF_ONE + 1)
+    assert aborted[:-1] == [False] * (studio_server.MOST_OF_ONE + 1)
     assert aborted[-1] == limited

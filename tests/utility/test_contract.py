@@ -14,7 +14,7 @@ import pytest
 from shoal import KP, Microaggregation, Panel, simulate, utility
 from shoal.errors import ParameterError
 from shoal.model import Envelopes, Measure, Moments, Scenarios
-from shoal.process.factory import build
+from shoal.process.catalogue import build
 from shoal.utility import (
     CorrelationLoss,
     DeviationShift,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import read_options
+from shoal.cli.options import with_options
 from shoal.cli.output import print_json, print_table, steps
-from shoal.cli.shared_options import with_options
 from shoal.errors import ParameterError
 
 if TYPE_CHECKING:

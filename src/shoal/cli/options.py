@@ -6,12 +6,46 @@ command sets aside every option it does not know, with its value, and the method
 
 from __future__ import annotations
 
+import inspect
 import re
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, get_type_hints
 
 from typer.core import TyperCommand
 
 from shoal.errors import ParameterError
+
+_AFTERWARDS = ("as_json",)
+
+
+def with_options(
+    ours: Mapping[str, tuple[Any, Any]],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options that others have too: an annotation and a default by name.
+
+    They come before --json. The command finds them in `ctx.params`.
+    """
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        own = [one.replace(annotation=hints[one.name]) for one in inspect.signature(command).parameters.values()]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        added = [inspect.Parameter(n, kind, default=usual, annotation=hint) for n, (hint, usual) in ours.items()]
+        first = [one.replace(kind=kind) for one in own if one.name not in _AFTERWARDS]
+        last = [one.replace(kind=kind) for one in own if one.name in _AFTERWARDS]
+
+        @wraps(command)
+        def called(**given: Any) -> None:
+            command(**{name: value for name, value in given.items() if name not in ours})
+
+        listed = [*first, *added, *last]
+        called.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in listed}
+        return called
+
+    return decorated
+
 
 _ASIDE = "shoal.method_options"
 _KNOWN = "shoal.command_options"
@@ -52,7 +86,7 @@ def method_options(ctx: Any) -> dict[str, str]:
 def build(cls: Any, options: dict[str, str], ctx: Any = None) -> Any:
     """Build a method or guarantee from the text of its options; with `ctx`, misspelt options of the command are
     recognised too."""
-    from shoal.process.factory import build as build_from
+    from shoal.process.catalogue import build as build_from
 
     beside = () if ctx is None else ctx.meta.get(_KNOWN, ())
     return build_from(cls, options, called=lambda name: f"--{name.replace('_', '-')}", beside=beside)

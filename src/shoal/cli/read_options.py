@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli.options import is_given
-from shoal.cli.shared_options import with_options
+from shoal.cli.options import is_given, with_options
 from shoal.read.options import OPTIONS, given_options, option_text
 
 NOT_LOOKED_AT = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
 import secrets
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +20,28 @@ from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
 from shoal.kernels.nlk_labels import instant_labels
 from shoal.ledger.instants import MOST_CELLS, InstantGroups
 from shoal.ledger.intersection import Hashes, Layer, Numbers
-from shoal.ledger.subjects import hash_subject, hash_text, spellings_of
 from shoal.model import Candidate, Envelopes, Events, EventsCandidate, Guarantee, Panel, Profiles, Role
+from shoal.model.names import WHOLE, text_of
+
+
+def spellings_of(subject: Any) -> set[str]:
+    """Texts under which lines of format 1, which took names as they were spelt, may have recorded a subject.
+
+    How many spaces there were cannot be known: those it has now, none, or one behind it.
+    """
+    text = text_of(subject)
+    found = {str(subject), text, f"{text} ", unicodedata.normalize("NFD", text)}
+    return found | {f"{text}.0"} if WHOLE.fullmatch(f"{text}.0") else found
+
+
+def hash_subject(key: bytes, subject: Any) -> int:
+    """The hash of a subject, whatever its spelling."""
+    return hash_text(key, text_of(subject))
+
+
+def hash_text(key: bytes, text: str) -> int:
+    """64 bits of the HMAC-SHA256 of a text: without the key nobody can try out whose it is."""
+    return int.from_bytes(hmac.digest(key, f"subject {text}".encode(), "sha256")[:8], "little")
 
 
 @dataclass(frozen=True, eq=False)

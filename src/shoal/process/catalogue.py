@@ -1,14 +1,17 @@
-"""Everything that can be requested by name, with its parameters, read from the classes themselves."""
+"""Everything that can be requested by name, with its parameters, read from the classes themselves; and built from names
+and plain values, as a command line or a policy gives them."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from shoal import attacks, guarantees, methods, utility
 from shoal.errors import ParameterError
@@ -119,3 +122,41 @@ def _meanings(doc: str) -> dict[str, str]:
         elif name and line.strip():
             found[name] = f"{found.get(name, '')} {line.strip()}".strip()
     return found
+
+
+def build(
+    cls: Any, options: Mapping[str, Any], *, called: Callable[[str], str] = str, beside: Collection[str] = ()
+) -> Any:
+    """Build one of them from its options.
+
+    `called` says how this user writes the name of an option, `next to` which other options exist.
+    """
+    if not isinstance(options, Mapping):
+        raise ParameterError(f"{cls.name} takes its parameters by name, such as {{name: value}}.")
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    hints = get_type_hints(cls)
+    parameters: dict[str, Any] = {}
+    for name, given in options.items():
+        if name not in fields:
+            names = [called(field) for field in fields]
+            near = difflib.get_close_matches(called(name), [*names, *beside], n=1)
+            meant = f"Did you mean {near[0]}? " if near else ""
+            takes = ", ".join(names) or "none"
+            raise ParameterError(f"Unknown option {called(name)} for {cls.name}. {meant}It takes: {takes}.")
+        try:
+            # Some types are for Python only, such as a slice.
+            wanted = TypeAdapter(hints[name], config=ConfigDict(arbitrary_types_allowed=True))
+            parameters[name] = wanted.validate_python(given)
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"]
+            raise ParameterError(f"Option {called(name)} of {cls.name}: {reason}.") from None
+    lacking = [
+        called(name)
+        for name, field in fields.items()
+        if name not in parameters
+        and field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+    ]
+    if lacking:
+        raise ParameterError(f"{cls.name} needs {', '.join(lacking)}. See: shoal methods")
+    return cls(**parameters)

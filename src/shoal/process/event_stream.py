@@ -23,16 +23,14 @@ from shoal.process.stream_sentences import LOSS, Streamed
 from shoal.release.private import open_private
 from shoal.release.stream_gate import StreamGate
 from shoal.streams.arrivals import Arrivals
-from shoal.streams.block_log import BlockLog
-from shoal.streams.blocks import Block, Source
-from shoal.streams.checkpoint import UNREADABLE, Checkpoint, damaged, different, locked, read_checkpoint
+from shoal.streams.blocks import Block, Source, prefetched
+from shoal.streams.checkpoint import UNREADABLE, BlockLog, Checkpoint, damaged, different, locked, read_checkpoint
 from shoal.streams.delivery import Delivery
 from shoal.streams.folder import Folder
 from shoal.streams.kafka import KafkaDelivery, KafkaSource
 from shoal.streams.lines import Lines
 from shoal.streams.mqtt import MqttDelivery, MqttSource
 from shoal.streams.output import Totals, check_new, complete_summary, summarise
-from shoal.streams.prefetch import prefetched
 from shoal.streams.publisher import Commit, Publisher
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 from shoal.streams.stop_request import Stop, stopping

@@ -31,8 +31,7 @@ from shoal.files.durable import sync, write_aside
 from shoal.files.journal import Journal
 from shoal.model import Candidate, Panel, Score
 from shoal.model.watcher import Watcher, never, silent
-from shoal.process.point_detail import detail_of
-from shoal.process.point_figures import figures_of, no_figures
+from shoal.process.point_detail import detail_of, figures_of, no_figures
 from shoal.process.policy import Limit, Policy, load_policy, policy_text
 from shoal.process.policy.schema import Explored
 from shoal.process.policy_run import panel_of, refuse_no_data

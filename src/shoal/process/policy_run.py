@@ -1,4 +1,7 @@
-"""From a policy file to a release within its limits: the whole process."""
+"""From a policy file to a release within its limits: the whole process.
+
+There are three ways out: a release for everyone, a copy for one recipient, a folder that only answers.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,10 @@ from shoal.model import Candidate, CandidateShards, Panel, PanelShards, Release,
 from shoal.model.watcher import Watcher, never, silent, tell
 from shoal.process.assessment import curve_of
 from shoal.process.engine import panel_on
-from shoal.process.export import agreement_of, exporting, refuse_export
 from shoal.process.hold_out import as_share, control_risks, keep_out
 from shoal.process.keep import with_comparison
 from shoal.process.policy import Policy
-from shoal.process.policy.schema import Explored
+from shoal.process.policy.schema import Explored, ReleasePart
 from shoal.process.publication import publish
 from shoal.process.remembered import remember
 from shoal.process.search import Frontier, SearchTask, search, task_of
@@ -29,9 +31,57 @@ from shoal.process.usefulness import scores_by_purpose
 from shoal.read.columns import find_column
 from shoal.read.remote_files import is_address
 from shoal.read.sources import open_table
-from shoal.release import ReleaseOptions
+from shoal.release import ReleaseOptions, check_target
 from shoal.release.agreement import Agreement
 from shoal.release.certificate import PUBLISHERS_WORDS, ApprovalPart
+
+RELEASE = "release"
+"""Location of the release inside a closed folder."""
+
+
+def refuse_export(part: ReleasePart, to: Path) -> None:
+    """Raise if nothing could be written in the end; call it before long work."""
+    if part.model != "closed":
+        check_target(to, overwrite=part.overwrite)
+        return
+    # Here, because answering needs methods that other ways out do not.
+    from shoal.closed import refuse_taken
+
+    refuse_taken(to)
+
+
+def agreement_of(part: ReleasePart) -> Agreement | None:
+    """The recipient of the release, if it is for one recipient."""
+    if part.model != "agreement" or part.recipient is None or part.purpose is None or part.expires is None:
+        return None
+    if part.private is None:
+        raise ParameterError(
+            "model: agreement needs release.private, a folder for what you keep: it distinguishes the copies."
+        )
+    return Agreement(recipient=part.recipient, purpose=part.purpose, expires=part.expires, contact=part.contact)
+
+
+@contextmanager
+def exporting(part: ReleasePart, to: Path, candidate: Candidate | CandidateShards) -> Iterator[Path]:
+    """Yield the folder for the release; for a closed folder, add what a service needs.
+
+    The settings of a closed folder are written last: without them it is not served.
+    """
+    if part.model != "closed":
+        yield to
+        return
+    from shoal.closed import make_closed_folder
+
+    to.mkdir(mode=0o700, parents=True, exist_ok=True)
+    to.chmod(0o700)
+    try:
+        yield to / RELEASE
+        assert isinstance(candidate, Candidate)  # shards are refused before
+        make_closed_folder(to, candidate, part.closed)
+    finally:
+        if not any(to.iterdir()):
+            to.rmdir()
+
 
 NOT_SHOWN = (
     "Other points that were tried are not listed: this release withholds readings or series, and their figures would "

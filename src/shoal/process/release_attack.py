@@ -11,8 +11,7 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.model import Attack, EventTables, Panel, Release, Risk
 from shoal.model.watcher import Watcher, silent, tell
-from shoal.process.catalogue import find_method
-from shoal.process.factory import build
+from shoal.process.catalogue import build, find_method
 from shoal.process.hold_out import attack_whole, behind
 from shoal.process.private_map import match
 from shoal.process.remembered import Reading

@@ -41,8 +41,7 @@ from shoal.model.frame_shape import FrameShape
 from shoal.model.html import html_grid, html_table
 from shoal.model.watcher import Watcher, silent
 from shoal.model.words import number, percent
-from shoal.process.catalogue import find_in, named_in
-from shoal.process.factory import build
+from shoal.process.catalogue import build, find_in, named_in
 from shoal.process.hold_out import WHOLE, Control, as_share, attack_alone, attack_with_control, control_risks, keep_out
 from shoal.process.keep import Keep, apply_keep, scores_of
 from shoal.process.progress import steps

@@ -14,9 +14,8 @@ from shoal.errors import InputError, ParameterError
 from shoal.model import Candidate, CandidateShards, Envelopes, Measure, Panel, Scenarios, Score
 from shoal.model.reduction import Answer
 from shoal.model.watcher import Watcher, silent, tell
-from shoal.process.catalogue import find_in
+from shoal.process.catalogue import build, find_in
 from shoal.process.comparison import Compared, compare
-from shoal.process.factory import build
 from shoal.release import load_release
 
 MEASURES: tuple[type[Measure], ...] = tuple(getattr(utility, name) for name in utility.__all__)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
-from shoal.read.autumn import Dst, parse_dst
+from shoal.read.autumn import Dst
 from shoal.read.durations import DAY, HOUR, Duration, parse_duration, write_duration
+from shoal.read.options import parse_choice
 from shoal.read.quantities import By, Quantity, parse_quantity, quantities_of
-from shoal.read.repeats import Duplicates, parse_duplicates
+from shoal.read.repeats import Duplicates
 from shoal.read.zones import Zone
 
 
@@ -78,10 +79,10 @@ def parse_rules(
     """Read the settings of that name."""
     rules = Rules(
         parse_align(align),
-        parse_duplicates(duplicates),
+        parse_choice(Duplicates, duplicates, "duplicates"),
         _parse_complete(complete),
         parse_quantity(quantity),
-        parse_dst(dst),
+        parse_choice(Dst, dst, "dst"),
         uneven,
     )
     if rules.complete != 1 and isinstance(rules.align, Exact):

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
 from shoal.read.durations import DAY
 from shoal.read.zones import Zone
 
@@ -26,14 +25,6 @@ class Dst(StrEnum):
     FIRST = "first"
     SECOND = "second"
     FAIL = "fail"
-
-
-def parse_dst(given: Any) -> Dst:
-    """Read "infer", "first", "second" or "fail"."""
-    try:
-        return Dst(given)
-    except ValueError:
-        raise ParameterError("dst: give 'infer', 'first', 'second' or 'fail'.") from None
 
 
 class Autumn:

@@ -233,10 +233,14 @@ def _by_position(columns: Sequence[Profile]) -> list[Block]:
             positions = _without_total(run, columns)
             usual = per_day(len(positions))
             if usual is not None:
-                step = DAY // usual
-                offsets = tuple(step * n for n in range(len(positions)))
-                return [Block("", tuple(positions), offsets, step, True, "number")]
+                return [_counted_block(positions, usual)]
     return []
+
+
+def _counted_block(positions: list[int], usual: int) -> Block:
+    """Columns without names for the intervals of a day, of which a usual one has so many."""
+    step = DAY // usual
+    return Block("", tuple(positions), tuple(step * n for n in range(len(positions))), step, True, "number")
 
 
 def find_block_by_number(columns: Sequence[Profile]) -> list[Block]:
@@ -245,9 +249,7 @@ def find_block_by_number(columns: Sequence[Profile]) -> list[Block]:
     for run in _runs([c.position for c in columns if c.kind == "number" and c.has_decimals])[:1]:
         positions = _without_total(run, columns)
         if len(positions) in (48, 96, 144, 288) and len({columns[p].name for p in positions}) == len(positions):
-            step = DAY // len(positions)
-            offsets = tuple(step * n for n in range(len(positions)))
-            return [Block("", tuple(positions), offsets, step, True, "number")]
+            return [_counted_block(positions, len(positions))]
     return []
 
 

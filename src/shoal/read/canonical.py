@@ -130,9 +130,7 @@ class Canonical(Table):
             row = np.repeat(np.arange(n_rows), len(guess.instants))
             valid = np.ones(len(times), dtype=bool)
             channel = self._channels(held, n_rows)
-            return self._finish(
-                held, ids, channel, row, times, valid, values, self.guess.time.form is not None and False
-            )
+            return self._finish(held, ids, channel, row, times, valid, values, False)
         stamps = self._stamps(held)
         if guess.blocks:
             parts = [self._block(held, stamps, n) for n in range(len(guess.blocks))]
@@ -244,13 +242,8 @@ class Canonical(Table):
             return stamps
         assert time.clock_form is not None
         clock = self._read_stamps(held, time.clock, time.clock_form)
-        return Stamps(
-            stamps.printed // DAY * DAY + clock.printed,
-            stamps.offset,
-            stamps.has_offset,
-            stamps.valid & clock.valid,
-            clock.has_time,
-        )
+        printed, valid = stamps.printed // DAY * DAY + clock.printed, stamps.valid & clock.valid
+        return replace(stamps, printed=printed, valid=valid, has_time=clock.has_time)
 
     def _read_stamps(self, held: dict[int, Any], position: int, form: StampForm) -> Stamps:
         reader = self._stamp_readers.setdefault(position, StampReader(form))

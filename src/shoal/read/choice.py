@@ -21,7 +21,7 @@ from shoal.read.series_columns import NAMING
 from shoal.read.stamps import find_form
 from shoal.read.subjects import are_channels, seen_unlike
 from shoal.read.tables import Table, is_text
-from shoal.read.timetext import parse_times
+from shoal.read.time_reader import parse_times
 from shoal.read.understanding import Shape
 
 _FEW_COLUMNS = 40

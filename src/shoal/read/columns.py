@@ -9,6 +9,7 @@ from typing import Any
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Role, Roles
+from shoal.read.options import parse_choice
 
 DEFAULTS = {
     "id": ("id", "series_id"),
@@ -133,10 +134,7 @@ def _several(setting: str, given: Any) -> tuple[str, ...]:
 
 def parse_layout(given: Any) -> Layout:
     """Read "auto", "long" or "wide"."""
-    try:
-        return Layout(given)
-    except ValueError:
-        raise ParameterError("layout: give 'auto', 'long' or 'wide'.") from None
+    return parse_choice(Layout, given, "layout")
 
 
 def find_column(names: Sequence[str], wanted: str) -> Column:

@@ -12,10 +12,9 @@ from shoal.model.frame_shape import FrameShape, Library
 from shoal.model.frame_shape import Layout as Lay
 from shoal.read.columns import DEFAULTS, Column, Layout, Placement, Request
 from shoal.read.draft import Draft
-from shoal.read.frames import PandasTable, index_levels, is_clock, is_pandas
+from shoal.read.frames import PandasTable, XarrayTable, index_levels, is_clock, is_pandas
 from shoal.read.tables import ArrowTable, Table
 from shoal.read.wide import name_instants
-from shoal.read.xarrays import XarrayTable
 
 _TIMES = DEFAULTS["time"]
 _IDS = DEFAULTS["id"]

@@ -171,13 +171,6 @@ def _parse(entry: Any) -> Policy:
     raise ParameterError(f"missing: give {_FORMS}.")
 
 
-def as_text(given: Any) -> str:
-    """A setting as the command line would write it."""
-    if isinstance(given, Mapping):
-        return ":".join([*list(given)[:1], *(str(value) for value in given.values())])
-    return given if isinstance(given, str) else ",".join(as_text(entry) for entry in given)
-
-
 def handle_missing(draft: Draft, policies: tuple[Policy, ...]) -> Draft:
     """Apply the policies in order, and count what they change."""
     n_series, n_instants = draft.values.shape[:2]

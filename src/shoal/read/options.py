@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Any, Literal, TypeVar
+
+from shoal.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,24 @@ _LISTED = (
 
 OPTIONS: Mapping[str, ReadOption] = {one.name: one for one in _LISTED}
 """Every option by its name."""
+
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def parse_choice(kind: type[Choice], given: Any, setting: str) -> Choice:
+    """Read one of the words of an enumeration; `setting` names the parameter in the message.
+
+    Examples
+    --------
+    >>> parse_choice(StrEnum("Season", ["summer", "winter"]), "summer", "season")
+    <Season.summer: 'summer'>
+    """
+    try:
+        return kind(given)
+    except ValueError:
+        *others, last = (f"'{word}'" for word in kind)
+        raise ParameterError(f"{setting}: give {', '.join(others)} or {last}.") from None
 
 
 def given_options(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from shoal.read.containers import open_any, stem_of
 from shoal.read.draft import Draft, gathered
 from shoal.read.frame_shapes import find_shape, take_frame, unknown_shape
 from shoal.read.intervals import handle_registers
-from shoal.read.missing import Keep, Policy, as_text, handle_missing, parse_missing
-from shoal.read.options import given_options
+from shoal.read.missing import Keep, Policy, handle_missing, parse_missing
+from shoal.read.options import OPTIONS, given_options, option_text
 from shoal.read.pivot import read_long
 from shoal.read.recognition import Recognised, parse_writing, read_recognised
 from shoal.read.subjects import tell_subjects, tell_totals
@@ -153,37 +153,9 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     >>> read_panel(table)
     Panel(2 series, 2 instants, 2 subjects)
     """
+    given = {name: setting for name, setting in locals().items() if name in OPTIONS}
     if engine is not None:
-        settings: dict[str, Any] = {
-            "id": id,
-            "time": time,
-            "value": value,
-            "subject": subject,
-            "quasi": quasi,
-            "sensitive": sensitive,
-            "other": other,
-            "layout": layout,
-            "missing": missing,
-            "align": align,
-            "duplicates": duplicates,
-            "complete": complete,
-            "quantity": quantity,
-            "timezone": timezone,
-        }
-        further = {
-            "channel": channel,
-            "decimal": decimal,
-            "time_format": time_format,
-            "dst": dst,
-            "interval": interval,
-            "null": null,
-            "register": register,
-            "split": split,
-            "every": every,
-            "sql": sql,
-            "sheet": sheet,
-        }
-        return engine.read_panel(source, shard_size=shard_size, **settings, **given_options(further))
+        return engine.read_panel(source, shard_size=shard_size, **given_options(given))
     if shard_size is not None:
         raise ParameterError("shard_size applies to a panel on an engine. Add engine=shoal.engines.Memory().")
     if every is not None:
@@ -204,7 +176,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     if timezone is not None:
         find_zone(timezone)
     # For the certificate. The SQL itself stays here: its conditions may quote identifiers.
-    settings = {"missing": as_text(missing), "timezone": timezone, "sql": sql is not None}
+    settings: dict[str, Any] = {"missing": option_text(missing), "timezone": timezone, "sql": sql is not None}
     settings |= {} if parts is None else {"split": parts}
     if isinstance(source, np.ndarray):
         draft = _from_array(source, request, timezone, sql)

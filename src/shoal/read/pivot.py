@@ -23,7 +23,7 @@ from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.columns import Placement
 from shoal.read.draft import Draft, gathered, noted, text_troubles
 from shoal.read.numbers import NumberColumn
-from shoal.read.repeats import conflicts, refuse_conflicts, settle
+from shoal.read.repeats import refuse_conflicts, settle
 from shoal.read.series import IdColumn, StaticColumn, changed, read_values
 from shoal.read.steps import StepCount
 from shoal.read.tables import Table, empty
@@ -128,7 +128,8 @@ def _exact(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> Draf
     draft = Draft(values=cells.finish(), times=found, printed=cells.printed)
     draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
     n_doubtful = int(cells.repeated_at[clock.doubtful(found)].sum()) if cells.n_repeated else 0
-    draft.troubles += conflicts(cells.n_merged, cells.n_repeated, n_doubtful, clock.n_rows, rules.duplicates)
+    with noted(draft.troubles):
+        refuse_conflicts(cells.n_merged, cells.n_repeated, n_doubtful, clock.n_rows, rules.duplicates)
     draft.troubles += uneven
     return draft
 

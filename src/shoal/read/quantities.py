@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from shoal.errors import ParameterError
+from shoal.read.options import parse_choice
 
 
 class By(StrEnum):
@@ -51,12 +51,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 
 def parse_quantity(given: Any) -> Quantity | None:
     """Read "energy", "power" or "other"; None leaves it to the names."""
-    if given is None:
-        return None
-    try:
-        return Quantity(given)
-    except ValueError:
-        raise ParameterError("quantity: give 'energy', 'power' or 'other'.") from None
+    return None if given is None else parse_choice(Quantity, given, "quantity")
 
 
 def guess_quantity(name: str) -> Quantity | None:

@@ -233,7 +233,7 @@ class Recognised:
         """The name of a column for messages."""
         return (self.source.names[position] if position is not None else "") or otherwise
 
-    def understanding(self, step: int | None = None) -> Understanding:
+    def understanding(self) -> Understanding:
         """The account of it."""
         found = self.guess
         form = getattr(self.source, "form", None)
@@ -265,7 +265,7 @@ class Recognised:
                 self._form_in_words(),
                 self.zone,
                 "the caller says so" if self.zone_given else found.zone_evidence,
-                step or (found.blocks[0].step if found.blocks else found.time.slot_step or None),
+                found.blocks[0].step if found.blocks else found.time.slot_step or None,
                 {"auto": "printed"}.get(found.time.interval, found.time.interval),
                 found.time.interval_evidence,
             ),

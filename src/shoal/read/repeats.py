@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import InputError, ParameterError
+from shoal.errors import InputError
 
 
 class Duplicates(StrEnum):
@@ -25,14 +24,6 @@ class Duplicates(StrEnum):
     FIRST = "first"
     LAST = "last"
     MEAN = "mean"
-
-
-def parse_duplicates(given: Any) -> Duplicates:
-    """Read "fail", "first", "last" or "mean"."""
-    try:
-        return Duplicates(given)
-    except ValueError:
-        raise ParameterError("duplicates: give 'fail', 'first', 'last' or 'mean'.") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,30 +103,19 @@ def _different(group: NDArray[np.int64], readings: Sequence[NDArray[np.float64]]
 
 def refuse_conflicts(n_merged: int, n_repeated: int, n_doubtful: int, n_rows: int, duplicates: Duplicates) -> None:
     """Refuse rows that differ, or may be two hours that look alike, unless the caller said what to do with them."""
-    for trouble in conflicts(n_merged, n_repeated, n_doubtful, n_rows, duplicates):
-        raise trouble
-
-
-def conflicts(n_merged: int, n_repeated: int, n_doubtful: int, n_rows: int, duplicates: Duplicates) -> list[InputError]:
-    """The message about rows that differ, or may be two hours that look alike; empty if the caller decided."""
     if duplicates is not Duplicates.FAIL:
-        return []
+        return
     if n_merged:
         further = f" ({n_repeated} more repeat one exactly)" if n_repeated else ""
-        return [
-            InputError(
-                f"{n_merged} of {n_rows} rows are duplicates that differ: they have the id and time of another row "
-                f"but other readings{further}. If they lie in the hour that the clock shows twice at the end of "
-                "summer time, give timezone=; otherwise choose one with duplicates='first', 'last' or 'mean'. They "
-                "are never added up."
-            )
-        ]
+        raise InputError(
+            f"{n_merged} of {n_rows} rows are duplicates that differ: they have the id and time of another row "
+            f"but other readings{further}. If they lie in the hour that the clock shows twice at the end of "
+            "summer time, give timezone=; otherwise choose one with duplicates='first', 'last' or 'mean'. They "
+            "are never added up."
+        )
     if n_doubtful:
-        return [
-            InputError(
-                f"{n_doubtful} of {n_rows} rows repeat another exactly, but in an hour that clocks show twice at the "
-                "end of summer time: they may be two hours that look alike. Give timezone=, which distinguishes them "
-                "by their order, or declare with duplicates='mean' that they are one."
-            )
-        ]
-    return []
+        raise InputError(
+            f"{n_doubtful} of {n_rows} rows repeat another exactly, but in an hour that clocks show twice at the "
+            "end of summer time: they may be two hours that look alike. Give timezone=, which distinguishes them "
+            "by their order, or declare with duplicates='mean' that they are one."
+        )

@@ -7,12 +7,11 @@ from typing import Any
 
 from shoal.errors import InputError, ParameterError
 from shoal.read.files import open_files
-from shoal.read.frames import is_pandas, open_frame
+from shoal.read.frames import XarrayTable, is_pandas, is_xarray, open_frame
 from shoal.read.lake import is_lake, open_lake
 from shoal.read.queries import DatabaseTable, QueryTable
 from shoal.read.remote_files import is_address
 from shoal.read.tables import Table
-from shoal.read.xarrays import XarrayTable, is_xarray
 
 
 def _like_an_address(path: str) -> bool:

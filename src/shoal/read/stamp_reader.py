@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shoal.read.durations import DAY, HOUR, MINUTE
 from shoal.read.profiles import NumberForm, texts_of
 from shoal.read.stamps import StampForm, month_numbers
-from shoal.read.time_numbers import Stamps
+from shoal.read.time_numbers import Stamps, plain_stamps
 
 _MANY_TEXTS = 2_000_000
 """Number of different time texts that are remembered."""
@@ -37,26 +37,9 @@ class StampReader:
             new = distinct.filter(pc.invert(pc.is_in(distinct, value_set=self._known)))
             if len(new):
                 self._known = pa.concat_arrays([self._known, new])
-                self._stamps = _joined(self._stamps, self._form.read(texts_of(new)))
+                self._stamps += self._form.read(texts_of(new))
             codes = pc.index_in(distinct, value_set=self._known).to_numpy(zero_copy_only=False)[codes]
-        found = self._stamps
-        return Stamps(
-            found.printed[codes],
-            found.offset[codes],
-            found.has_offset[codes],
-            found.valid[codes],
-            found.has_time[codes],
-        )
-
-
-def _joined(one: Stamps, other: Stamps) -> Stamps:
-    return Stamps(
-        np.concatenate([one.printed, other.printed]),
-        np.concatenate([one.offset, other.offset]),
-        np.concatenate([one.has_offset, other.has_offset]),
-        np.concatenate([one.valid, other.valid]),
-        np.concatenate([one.has_time, other.has_time]),
-    )
+        return self._stamps.take(codes)
 
 
 def encoded(array: Any) -> tuple[Any, NDArray[np.int64]]:
@@ -70,9 +53,7 @@ def read_day_codes(texts: pl.Series) -> Stamps:
     numbers = NumberForm().read(texts)
     valid = ~np.isnan(numbers)
     days = np.where(valid, numbers, 100).astype(np.int64) // 100
-    none = np.zeros(len(days), dtype=np.int64)
-    printed = _DAY_ONE + (days - 1) * DAY
-    return Stamps(printed, none, np.zeros(len(days), dtype=bool), valid, valid)
+    return plain_stamps(_DAY_ONE + (days - 1) * DAY, valid, valid)
 
 
 def read_parts(texts: dict[str, pl.Series]) -> Stamps:
@@ -86,4 +67,4 @@ def read_parts(texts: dict[str, pl.Series]) -> Stamps:
     day = whole.get("day_of_year", whole.get("day", none + 1))
     days = month.astype("datetime64[D]").astype(np.int64) + day - 1
     clock = whole.get("hour", none) * HOUR + whole.get("minute", none) * MINUTE
-    return Stamps(days * DAY + clock, none, np.zeros(len(days), dtype=bool), valid, np.full(len(days), "hour" in whole))
+    return plain_stamps(days * DAY + clock, valid, np.full(len(days), "hour" in whole))

@@ -43,25 +43,8 @@ _USES = (
 _KINDS = frozenset(_USES.split())
 """Words for kinds of generation and of use: they indicate a quantity, and may be part of the name of a meter."""
 
-_QUALIFIERS = frozenset(
-    (
-        "active",
-        "reactive",
-        "apparent",
-        "global",
-        "total",
-        "net",
-        "main",
-        "sub",
-        "phase",
-        "avg",
-        "mean",
-        "max",
-        "min",
-        "tot",
-        "act",
-    )
-)
+_DEGREES = "active reactive apparent global total net main sub phase avg mean max min tot act"
+_QUALIFIERS = frozenset(_DEGREES.split())
 """Words that distinguish quantities."""
 
 _OBIS = re.compile(r"(?:\d-\d{1,2}:)?\d{1,2}\.\d{1,2}(?:\.\d{1,3}(?:\*\d{1,3})?)?")

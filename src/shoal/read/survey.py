@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -136,26 +135,14 @@ class Survey:
     @property
     def gappy(self) -> NDArray[np.bool_]:
         """Which series lack readings: inside, or at the ends of the span."""
-        return self._short(0)
+        return self.unfilled(0)
 
     def unfilled(self, longest: int) -> NDArray[np.bool_]:
         """Which series still lack readings after gaps up to that length are filled."""
-        return self._short(longest)
-
-    def _short(self, longest: int) -> NDArray[np.bool_]:
         first, last = self.ends
         found = self.series
         at_ends = (found.first > first) | (found.last < last) | self.empty
         return np.asarray(at_ends | (found.longest > longest))
-
-    @property
-    def n_absent(self) -> int:
-        """Readings missing from the first to the last time of the table, by the step of the table."""
-        if self.step is None:
-            return int(self.empty.sum())
-        first, last = self.ends
-        per_series = (last - first) // self.step + 1
-        return max(0, per_series * self.n_series - self.n_readings)
 
     def buckets(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Sizes of readings in ascending order, exact to 1 %, and how many readings have each."""
@@ -214,9 +201,7 @@ class SurveyCounter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._store.close()
 
 

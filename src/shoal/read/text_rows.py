@@ -278,7 +278,7 @@ def _context(lines: list[list[str]], width: int, record: str | None) -> dict[str
     return {key: entry for key, entry in list(keys.items())[:60] if len(key) <= 60}
 
 
-def as_table(rows: Rows, *, sha256: tuple[str, ...] = ()) -> ArrowTable:
+def as_table(rows: Rows) -> ArrowTable:
     """Rows as a table of text; what sections say about themselves becomes columns."""
     width = len(rows.cells[0]) if rows.cells else len(rows.names or ())
     names = list(rows.names or [""] * width)
@@ -287,6 +287,6 @@ def as_table(rows: Rows, *, sha256: tuple[str, ...] = ()) -> ArrowTable:
         entries = pa.array([found.get(key, "") for found in rows.context], pa.large_string())
         columns.append(entries.take(pa.array(rows.section, pa.int64())))
         names.append(key)
-    table = ArrowTable(pa.table(columns, names=names), kind="file", sha256=sha256)
+    table = ArrowTable(pa.table(columns, names=names), kind="file")
     table.untyped = True
     return table

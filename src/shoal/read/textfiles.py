@@ -10,9 +10,9 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -22,7 +22,6 @@ from shoal.read.crosstabs import unfold
 from shoal.read.source_files import SourceFile
 from shoal.read.tables import Table, plain, rows_per_batch
 from shoal.read.text_rows import LOOKED_AT, Rows, find_table, kind_of_cell
-from shoal.read.text_spellings import respelt
 
 SMALL = 16 << 20
 """Largest size of a file that is examined as a whole, in bytes."""
@@ -223,7 +222,7 @@ class StreamedText(Table):
             n_skipped += 1
             return "skip"
 
-        with self._open() as stream:
+        with self._file.open() as stream:
             try:
                 reader = pyarrow.csv.open_csv(
                     stream,
@@ -247,5 +246,42 @@ class StreamedText(Table):
                 raise InputError(f"{self._shown} cannot be read as text: it is damaged or of another kind.") from None
         self.n_skipped = n_skipped
 
-    def _open(self) -> IO[bytes]:
-        return self._file.open()
+
+_WHOLE = re.compile(r'"(?:[^"]|"")*[,;\t|](?:[^"]|"")*"')
+_PAIR = re.compile(r'([A-Za-z_][\w.-]*)=("[^"]*"|[^\s,;]*)')
+_ENOUGH = 0.9
+
+
+def respelt(text: str) -> str:
+    """The text with one line per row and separators between its cells; unchanged if nothing is in the way."""
+    if "\n" not in text and "\r" in text:
+        return respelt(text.replace("\r", "\n"))
+    some = [line.strip() for line in text[: 1 << 16].splitlines() if line.strip()][:400]
+    if len(some) > 2 and _share(_WHOLE.fullmatch(line) is not None for line in some) >= _ENOUGH:
+        return "\n".join(_without_quotes(line.strip()) for line in text.splitlines())
+    if len(some) > 2 and _share(len(_PAIR.findall(line)) > 1 for line in some) >= _ENOUGH:
+        return _as_cells([line for line in text.splitlines() if line.strip()])
+    return text
+
+
+def _share(found: Iterable[bool]) -> float:
+    marks = list(found)
+    return sum(marks) / len(marks)
+
+
+def _without_quotes(line: str) -> str:
+    return line[1:-1].replace('""', '"') if _WHOLE.fullmatch(line) else line
+
+
+def _as_cells(lines: list[str]) -> str:
+    """Lines such as energy,meter=m1 kwh=0.5 1717200000, or time=... kwh=...: a column for each name, then the rest."""
+    pairs = [dict(_PAIR.findall(line)) for line in lines]
+    rest = [[part for part in re.split(r"[\s,;]+", _PAIR.sub(" ", line)) if part] for line in lines]
+    names = list(dict.fromkeys(name for row in pairs for name in row))
+    n_rest = max(map(len, rest))
+    header = [*names, *("" for _ in range(n_rest))]
+    rows = [
+        [*(own.get(name, "").strip('"') for name in names), *more, *([""] * (n_rest - len(more)))]
+        for own, more in zip(pairs, rest, strict=True)
+    ]
+    return "\n".join("\t".join(row) for row in [header, *rows])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,15 @@ class Stamps:
     has_offset: NDArray[np.bool_]
     valid: NDArray[np.bool_]
     has_time: NDArray[np.bool_]
+
+    def take(self, places: NDArray[np.int64]) -> Stamps:
+        """Those at these places."""
+        return Stamps(*(getattr(self, part.name)[places] for part in fields(self)))
+
+    def __add__(self, other: Stamps) -> Stamps:
+        """Both, one after the other."""
+        both = ((getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
+        return Stamps(*map(np.concatenate, both))
 
 
 @dataclass(frozen=True)

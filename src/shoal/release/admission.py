@@ -8,6 +8,7 @@ from functools import partial, reduce
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees import KAnonymity, NoGuarantee
@@ -19,17 +20,20 @@ from shoal.model import (
     EventsCandidate,
     Guarantee,
     Panel,
+    Profiles,
     Risk,
+    Spread,
     Suppression,
     Verdict,
 )
 from shoal.model.reduction import Answer, Reduction, Reductions, Together
+from shoal.release.certificate import CountsPart
 from shoal.release.event_originals import refuse_late
 from shoal.release.forms import form_of
 from shoal.release.openness import sampled_bits
 from shoal.release.options import ReleaseOptions
+from shoal.release.profiles import members_of
 from shoal.release.publishers_word import is_by_mechanism, judge, refuse_unjudged
-from shoal.release.spread_groups import Members, count_members, refuse_spread
 from shoal.release.suppression import refuse_suppression, suppression_of
 from shoal.release.verification import positions
 
@@ -197,3 +201,59 @@ def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) 
         where = f", first at {positions(verdict.witness)}"
     why = f" ({verdict.note})" if verdict.note and verdict.outcome != "not judged" else ""
     return f"{guarantee.name} {verdict.words}{where}{why}. Nothing was written."
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """What one shard has of such groups."""
+
+    spread: Spread
+    digest: str
+    """Of the profiles."""
+    promised: NDArray[np.int64]
+    """How many subjects each profile says it has."""
+    subjects: NDArray[np.int64]
+    """How many of them are in this shard."""
+    n_series: int
+    n_subjects: int
+
+
+def count_members(candidate: Candidate | EventsCandidate) -> Members | None:
+    """The members in one shard; None where its groups are all its own."""
+    if isinstance(candidate, EventsCandidate) or candidate.private.spread is None:
+        return None
+    published, private = candidate.published, candidate.private
+    assert isinstance(published, Profiles)
+    kept = private.groups >= 0
+    return Members(
+        candidate.private.spread,
+        published.digest(),
+        published.counts,
+        members_of(published, private),
+        int(kept.sum()),
+        len(np.unique(private.original.subject_codes[kept])),
+    )
+
+
+def refuse_spread(several: Sequence[Members]) -> str | None:
+    """Why profiles that several shards have do not count their members, if they do not."""
+    for first in dict.fromkeys(one.spread.first for one in several):
+        own = [one for one in several if one.spread.first == first]
+        if len({one.digest for one in own}) > 1 or sum(one.spread.is_first for one in own) != 1:
+            return "Shards have different profiles of the same groups: the crowd cannot be counted."
+        counts = np.sum([one.subjects for one in own], axis=0)
+        if not np.array_equal(counts, own[0].promised):
+            odd = int((counts != own[0].promised).argmax())
+            return f"Profile {odd} does not count the subjects of its group: the crowd cannot be counted."
+    return None
+
+
+def add_members(counts: CountsPart, several: Sequence[Members]) -> CountsPart:
+    """The counts of what was written, with the members in shards that wrote nothing."""
+    others = [one for one in several if not one.spread.is_first]
+    return counts.model_copy(
+        update={
+            "series": counts.series + sum(one.n_series for one in others),
+            "subjects": counts.subjects + sum(one.n_subjects for one in others),
+        }
+    )

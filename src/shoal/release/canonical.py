@@ -69,10 +69,10 @@ def read_long(
     types = [(label, label_type or pa.string()), *((name, pa.int64()) for name in whole)]
     schema = pa.schema([*types, ("time", _time_type(path, timezone)), *((n, pa.float64()) for n in figures)])
     n_rows = _count_rows(path)
-    if most_rows is not None and n_rows > most_rows:
-        raise NotAPanelError(f"{path.name} has {n_rows} rows, release.json counts {most_rows}")
+    if most_rows is not None:
+        refuse_more_rows(path, n_rows, most_rows)
     _refuse_too_large(path, 8 * n_rows * (len(figures) + len(whole)))
-    table = _Rows.empty(n_rows, len(whole), len(figures))
+    table = _Rows(n_rows, len(whole), len(figures))
     for block in _blocks(path, schema):
         table.add(block, label, whole, figures)
     return table.shaped(path, what)
@@ -82,8 +82,7 @@ def read_labels(path: Path, columns: Mapping[str, pa.DataType], *, most_rows: in
     """Read a table without instants back, its columns of the given types and without gaps; errors as of `read_long`."""
     schema = pa.schema(list(columns.items()))
     n_rows = 0 if path.suffix == ".csv" else _count_rows(path)
-    if n_rows > most_rows:
-        raise NotAPanelError(f"{path.name} has {n_rows} rows, release.json counts {most_rows}")
+    refuse_more_rows(path, n_rows, most_rows)
     try:
         if path.suffix == ".csv":
             frame = pl.read_csv(path, schema_overrides=pl.DataFrame(schema.empty_table()).schema, glob=False)
@@ -98,6 +97,12 @@ def read_labels(path: Path, columns: Mapping[str, pa.DataType], *, most_rows: in
     except _BROKEN:
         raise unreadable(path) from None
     return frame
+
+
+def refuse_more_rows(path: Path, n_rows: int, most_rows: int) -> None:
+    """Raise if a table has more rows than its certificate counts."""
+    if n_rows > most_rows:
+        raise NotAPanelError(f"{path.name} has {n_rows} rows, release.json counts {most_rows}")
 
 
 def refuse_other_text(path: Path, frame: pl.DataFrame) -> None:
@@ -117,7 +122,7 @@ def _blocks(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
         try:
             block = next(blocks, None)
         except NotAPanelError as error:
-            raise NotAPanelError(f"{path.name} {_placed(error, 0)}") from None
+            raise NotAPanelError(f"{path.name} {error}") from None
         except _BROKEN:
             raise unreadable(path) from None
         if block is None:
@@ -130,15 +135,10 @@ def _blocks(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 class RowError(NotAPanelError):
-    """A row is not as Shoal writes it; its position in the file is filled in later."""
+    """A row is not as Shoal writes it."""
 
     def __init__(self, row: int, text: str) -> None:
         super().__init__(f"row {row} (counted from 0) {text}")
-        self.row, self.text = row, text
-
-
-def _placed(error: NotAPanelError, n_before: int) -> NotAPanelError:
-    return RowError(error.row + n_before, error.text) if isinstance(error, RowError) else error
 
 
 def _refuse_infinite(path: Path, block: pa.Table, n_before: int) -> None:
@@ -148,8 +148,8 @@ def _refuse_infinite(path: Path, block: pa.Table, n_before: int) -> None:
             raise NotAPanelError(f"{path.name} row {row} (counted from 0) holds an infinite value")
 
 
-def parquet_blocks(path: Path, schema: pa.Schema, rows: int = BLOCK_ROWS) -> Iterator[pa.Table]:
-    """The rows of a Parquet file, this many at a time, if its columns are exactly these and its footer is true.
+def parquet_blocks(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows of a Parquet file, some at a time, if its columns are exactly these and its footer is true.
 
     Raises KeyError if it has other columns, and NotAPanelError, without the name of the file, if these are not of the
     types that are written, hold NaN, or have statistics or dictionaries that do not match the rows.
@@ -162,7 +162,7 @@ def parquet_blocks(path: Path, schema: pa.Schema, rows: int = BLOCK_ROWS) -> Ite
             extremes = _Extremes(schema)
             chunks = [file.metadata.row_group(group).column(place) for place in range(len(schema))]
             unused = [Unused(path, chunk, field.type) for chunk, field in zip(chunks, schema, strict=True)]
-            for batch in file.iter_batches(rows, row_groups=[group], use_threads=False):
+            for batch in file.iter_batches(BLOCK_ROWS, row_groups=[group], use_threads=False):
                 # Texts of other libraries may be of 64 bits.
                 block = pa.Table.from_batches([batch]).cast(schema)
                 refuse_nan(block, n_seen)
@@ -349,8 +349,8 @@ def _refuse_too_large(path: Path, n_bytes: int) -> None:
 class _Rows:
     """Rows of a long table as they are read."""
 
-    def __init__(self, whole: NDArray[np.int64], figures: NDArray[np.float64]) -> None:
-        self.whole, self.figures = whole, figures
+    def __init__(self, n_rows: int, n_whole: int, n_figures: int) -> None:
+        self.whole, self.figures = np.empty((n_rows, n_whole), np.int64), np.empty((n_rows, n_figures))
         self.n_read = 0
         self.names: list[Any] = []
         self.starts: list[NDArray[np.int64]] = []
@@ -358,10 +358,6 @@ class _Rows:
         self.first_times: list[NDArray[Any]] = []  # until the first series ends
         self.clock: NDArray[Any] | None = None
         self.odd_row: int | None = None
-
-    @classmethod
-    def empty(cls, n_rows: int, n_whole: int, n_figures: int) -> _Rows:
-        return cls(np.empty((n_rows, n_whole), np.int64), np.empty((n_rows, n_figures)))
 
     def add(self, block: pa.Table, label: str, whole: Sequence[str], figures: Sequence[str]) -> None:
         if not block.num_rows:

@@ -11,7 +11,7 @@ import datetime as dt
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
@@ -41,6 +41,13 @@ _OF_EVENTS = ("events", "snapshots", "suppressed")
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    later: ClassVar[tuple[str, ...]] = ()
+    """Fields that are not written where they do not apply: earlier certificates, which had none, keep their bytes."""
+
+    @model_serializer(mode="wrap")
+    def _without_the_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in write(self).items() if name not in self.later or value}
 
 
 class MethodPart(_Part):
@@ -93,7 +100,7 @@ class CountsPart(_Part):
     group_sizes: dict[str, int]
 
     @model_serializer(mode="wrap")
-    def _without_the_others(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_the_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         others = _OF_SERIES if self.events is not None else _OF_EVENTS
         return {name: value for name, value in write(self).items() if name not in others}
 
@@ -149,11 +156,7 @@ class ColumnsPart(_Part):
     withheld: int
     events: EventColumnsPart | None = None
 
-    @model_serializer(mode="wrap")
-    def _without_the_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # What came later is not written where it does not apply: earlier certificates keep their bytes.
-        later = ("word_instants", "sensitive", "attributes", "events")
-        return {name: value for name, value in write(self).items() if name not in later or value}
+    later = ("word_instants", "sensitive", "attributes", "events")
 
 
 class FilePart(_Part):
@@ -172,10 +175,7 @@ class ScorePart(_Part):
     meaning: str
     unit: str = ""
 
-    @model_serializer(mode="wrap")
-    def _without_no_unit(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Earlier certificates had none.
-        return {name: value for name, value in write(self).items() if name != "unit" or value}
+    later = ("unit",)
 
 
 class AgreementPart(_Part):
@@ -192,9 +192,7 @@ class ApprovalPart(_Part):
     on: dt.date
     reason: str = ""
 
-    @model_serializer(mode="wrap")
-    def _without_no_reason(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in write(self).items() if value}
+    later = ("reason",)
 
 
 class SignaturePart(_Part):
@@ -244,12 +242,7 @@ class Certificate(_Part):
     stream: StreamPart | None = None
     seal: str = ""
 
-    @model_serializer(mode="wrap")
-    def _without_what_came_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # What keyed names tell, findings of the lint that were accepted, an agreement, what it is called, who approved
-        # it, that it is a stream, and who signed it; without any, earlier certificates keep their bytes.
-        later = ("pseudonyms_note", "accepted", "agreement", "approval", "signature", "stream", *PUBLISHERS_WORDS)
-        return {name: value for name, value in write(self).items() if name not in later or value}
+    later = ("pseudonyms_note", "accepted", "agreement", "approval", "signature", "stream", *PUBLISHERS_WORDS)
 
     def sealed(self) -> Certificate:
         """The same certificate with its seal set."""

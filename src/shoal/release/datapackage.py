@@ -15,7 +15,7 @@ from typing import Any
 
 from shoal.model.event_tables import COUNT, GROUP, TIME
 from shoal.release.certificate import Certificate
-from shoal.release.part_names import table_of
+from shoal.release.files import table_of
 
 PACKAGE_FILE = "datapackage.json"
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from shoal.errors import ReleaseError
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, digest_file
 from shoal.release.datapackage import PACKAGE_FILE, package_bytes
+from shoal.release.files import files_in, part_name, part_numbers, table_of
 from shoal.release.lint.file_metadata import beside_rows
-from shoal.release.part_names import files_in, part_name, part_numbers, table_of
 from shoal.release.shapes import SHAPES
 
 _MOST_NAMED = 3

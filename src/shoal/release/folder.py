@@ -7,7 +7,7 @@ from pathlib import Path
 from shoal.errors import ReleaseError
 from shoal.files.whole_folder import put_back
 from shoal.release.certificate import FILE_NAME, read_certificate
-from shoal.release.part_names import files_in
+from shoal.release.files import files_in
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:

@@ -8,8 +8,7 @@ from shoal.model import Envelopes, EventTables, Panel, Private, PrivateEvents, P
 from shoal.release.envelopes import EnvelopesForm
 from shoal.release.events import EventsForm
 from shoal.release.form import Form
-from shoal.release.profiles import ProfilesForm
-from shoal.release.scenarios import ScenariosForm
+from shoal.release.profiles import ProfilesForm, ScenariosForm
 from shoal.release.values import ValuesForm
 
 _VALUES: Form[Panel, Private] = ValuesForm()

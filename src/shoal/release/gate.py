@@ -33,7 +33,7 @@ from shoal.model import (
 from shoal.model.keyed_names import JOINABLE_COPIES
 from shoal.model.reduction import Answer, Reduction
 from shoal.release import certificate as cert
-from shoal.release.admission import Proposed, conclude, each, visit
+from shoal.release.admission import Proposed, add_members, conclude, each, visit
 from shoal.release.agreement import new_salt, recipient_key, write_agreement
 from shoal.release.certification import certified_figures, certify, input_part, time_part, withheld, write_certificate
 from shoal.release.copies import keep_copy
@@ -63,7 +63,6 @@ from shoal.release.publishers_word import (
     tells_exact_figures,
 )
 from shoal.release.shapes import Shape, shape_like
-from shoal.release.spread_groups import add_members
 from shoal.release.suppression import readers_figures, table_by_value
 from shoal.release.verification import examine
 from shoal.release.written_parts import WritePart, WrittenPart, deal, merge_counts

@@ -12,8 +12,8 @@ from shoal.model import EventTables, Published, Release, Suppression
 from shoal.model.joined import join_published
 from shoal.release.certificate import FILE_NAME, Certificate, read_certificate
 from shoal.release.file_findings import require_files
+from shoal.release.files import files_of_part, part_numbers
 from shoal.release.forms import form_named
-from shoal.release.part_names import files_of_part, part_numbers
 from shoal.release.stream_folder import read_stream
 
 MOST_BYTES = 2**30

@@ -22,9 +22,9 @@ from shoal.files.durable import sync
 from shoal.files.leftovers import abandoned, alone_in, hold, remove
 from shoal.model import Candidate, EventsCandidate, Role
 from shoal.release.certificate import FILE_NAME
+from shoal.release.files import part_numbers, table_of
 from shoal.release.folder import refuse_inside_release
 from shoal.release.forms import form_of
-from shoal.release.part_names import part_numbers, table_of
 from shoal.release.pseudonyms import names_of
 
 _KEY = "pseudonym.key"

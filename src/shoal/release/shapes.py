@@ -24,8 +24,7 @@ from shoal.model import Panel
 from shoal.model.panel import Origin
 from shoal.read.zones import local_times, time_texts
 from shoal.release.canonical import parquet_blocks, refuse_other_text
-from shoal.release.files import FileFormat, NotAPanelError, csv_frame, time_array, write_blocks
-from shoal.release.part_names import table_of
+from shoal.release.files import FileFormat, NotAPanelError, csv_frame, table_of, time_array, write_blocks
 from shoal.release.values import value_columns
 
 Shape = Literal["long", "wide", "row-per-series", "day-rows"]

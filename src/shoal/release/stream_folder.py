@@ -15,12 +15,10 @@ from shoal.model import EventTables, Guarantee, Verdict
 from shoal.model.event_tables import COUNT, GROUP, TIME
 from shoal.release.certificate import FILE_NAME, Certificate, digest_file, read_certificate
 from shoal.release.claims import measured_findings
-from shoal.release.event_files import read_table
-from shoal.release.events import EventsForm
+from shoal.release.events import EventsForm, read_table
 from shoal.release.file_findings import digest_findings, require_files
-from shoal.release.files import NotAPanelError, unreadable
+from shoal.release.files import NotAPanelError, files_in, unreadable
 from shoal.release.lint.file_metadata import beside_rows
-from shoal.release.part_names import files_in
 from shoal.release.stream_index import INDEX_FILE, Account, SnapshotLine, read_lines
 from shoal.streams.output import SUMMARY
 

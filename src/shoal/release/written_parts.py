@@ -22,10 +22,9 @@ from shoal.model import Candidate, CandidateShards, EventsCandidate, Guarantee, 
 from shoal.model.joined import join_candidates
 from shoal.release import certificate as cert
 from shoal.release.certification import time_part
-from shoal.release.files import FileFormat, NotAPanelError
+from shoal.release.files import MOST_PARTS, FileFormat, NotAPanelError, part_name
 from shoal.release.forms import form_of
 from shoal.release.lint import Finding, Written, lint
-from shoal.release.part_names import MOST_PARTS, part_name
 from shoal.release.private import who_is_who
 from shoal.release.pseudonyms import names_of, refuse_repeated
 from shoal.release.shapes import Shape, write_shape

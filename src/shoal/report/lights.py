@@ -18,7 +18,7 @@ from shoal.model.sentence import Sentence, said
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
 from shoal.release.openness import FEWER
 from shoal.report import words
-from shoal.report.rooms import attack_named
+from shoal.report.words import attack_named
 
 Said = Sentence[Facts]
 

@@ -7,7 +7,7 @@ the certificate holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -22,11 +22,11 @@ from shoal.report.conclusions import BY_GUARANTEE, conclusions
 from shoal.report.figure_sentences import AGGREGATES, ALIKE, CLOCK, PROMISE, SUPPRESSION
 from shoal.report.lights import questions_of
 from shoal.report.plots import channel_plots, checked_axis, group_bars
-from shoal.report.purposes import by_purpose
 from shoal.report.search import attack_curves, search_part
 from shoal.report.sentences import STEPS, pairs, settings
 from shoal.report.sheet import sheet
 from shoal.report.units import score_text
+from shoal.report.words import clipped, title
 
 MAX_BYTES = 5_000_000
 
@@ -241,3 +241,31 @@ def _tables(certificate: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, s
         ("Versions", pairs(certificate.get("versions"))),
     ]
     return [(heading, rows) for heading, rows in tables if rows]
+
+
+MOST_PURPOSES = 20
+OTHERS = "Other figures"
+
+
+def by_purpose(figures: Mapping[str, Any], scores: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Any]]]:
+    """Return headings with their figures, in the order of the certificate; one without a heading if none is given.
+
+    A figure belongs to the first purpose that lists it; figures that no purpose lists come last.
+    """
+    process = figures.get("process")
+    listed = process.get("purposes") if isinstance(process, Mapping) else None
+    if not isinstance(listed, Mapping):
+        return [("", list(scores))] if scores else []
+    left = {score["key"]: score for score in scores}
+    found: list[tuple[str, list[Any]]] = []
+    for purpose, names in list(listed.items())[:MOST_PURPOSES]:
+        own = [left.pop(name) for name in names if isinstance(name, str) and name in left] if _is_list(names) else []
+        if own:
+            found.append((title(clipped(purpose, 80)), own))
+    if left:
+        found.append((OTHERS if found else "", list(left.values())))
+    return found
+
+
+def _is_list(names: Any) -> bool:
+    return isinstance(names, list)

@@ -17,12 +17,11 @@ from shoal.report import words
 from shoal.report.conclusions import conclusions
 from shoal.report.figure_sentences import LEFT_OUT
 from shoal.report.lights import lights
-from shoal.report.rooms import measure_named
 from shoal.report.sentences import COLUMNS, IDENTIFIERS
 from shoal.report.sheet_sentences import DONE, HEAD, NO_LOSS, READ, TELL, reading_account
-from shoal.report.sketch import sketch
 from shoal.report.typical_errors import typical_error
 from shoal.report.units import IN_UNIT_OF_DATA, amount, data_unit, score_text
+from shoal.report.words import measure_named, number
 
 MOST_GUARANTEES = 3
 MOST_LINES, MOST_DONE = 7, 9
@@ -220,3 +219,39 @@ def _plainly(name: str, score: Mapping[str, Any]) -> str:
     settings = settings.removeprefix("interest=").replace("=", " ").replace(":", " ", 1)
     how = f" ({settings})" if settings else ""
     return words.clipped(plain.replace("{}", how) if "{}" in plain else plain + how, 200)
+
+
+WIDTH, HEIGHT = 340.0, 110.0
+
+
+def sketch(channels: Sequence[Mapping[str, Any]], unit: str) -> dict[str, Any] | None:
+    """Return lines, ticks and words of the first channel's mean curve, or None if nothing of the originals is drawn."""
+    plot = channels[0]["plots"][0] if channels else {}
+    data = plot.get("data")
+    if not data or not plot.get("compared"):
+        return None
+    seen = [v for side in ("original", "published") for v in data[side] if v is not None]
+    low, high = min(0.0, *seen), max(seen)
+    if not high > low or len(data["original"]) < 2:
+        return None
+    lines = {side: _points(data[side], low, high) for side in ("original", "published")}
+    heights = [(share, number(_two(low + share * (high - low)))) for share in (0, 0.5, 1)]
+    ticks = [{"y": round(HEIGHT * (1 - share), 1), "text": text} for share, text in heights]
+    words = {name: plot[name] for name in ("ends", "title", "sentence")}
+    return {"lines": lines, "ticks": ticks, "unit": unit, **words}
+
+
+def _points(curve: Sequence[float | None], low: float, high: float) -> list[str]:
+    """Return one line for each unbroken stretch."""
+    stretches: list[list[str]] = [[]]
+    for place, value in enumerate(curve):
+        if value is None:
+            stretches.append([])
+            continue
+        x, y = WIDTH * place / (len(curve) - 1), HEIGHT * (1 - (value - low) / (high - low))
+        stretches[-1].append(f"{x:.1f},{y:.1f}")
+    return [" ".join(stretch) for stretch in stretches if len(stretch) > 1]
+
+
+def _two(value: float) -> float:
+    return float(f"{value:.2g}")

@@ -8,8 +8,8 @@ from shoal.model import account_of
 from shoal.model.sentence import Sentence
 from shoal.release.facts import Facts, is_finite, mapping
 from shoal.report import words
-from shoal.report.rooms import method_named
 from shoal.report.sentences import CHANGED, has_pseudonyms, settings, zone_of
+from shoal.report.words import method_named
 
 Said = Sentence[Facts]
 

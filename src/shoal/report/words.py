@@ -6,11 +6,37 @@ import datetime as dt
 import json
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from shoal.model.words import clipped, number, percent, plural, title
+
+
+def attack_named(name: Any) -> Any | None:
+    """Return the class of an attack, or None if there is none of this name."""
+    return _named("attacks").get(str(name).partition(":")[0])
+
+
+def measure_named(name: Any) -> Any | None:
+    """Return the class of a measure, whatever its parameters, or None if there is none of this name."""
+    return _named("utility").get(str(name).partition(":")[0])
+
+
+def method_named(name: Any) -> Any | None:
+    """Return the class of a method, or None if there is none of this name."""
+    return _named("methods").get(str(name))
+
+
+@cache
+def _named(room: str) -> dict[str, Any]:
+    # Late, because they load kernels.
+    from shoal import attacks, methods, utility
+
+    found = {"attacks": attacks, "methods": methods, "utility": utility}[room]
+    return {cls.name: cls for cls in (getattr(found, name) for name in found.__all__) if hasattr(cls, "name")}
+
 
 __all__ = [
     "clipped",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import queue
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -16,17 +19,18 @@ from numpy.typing import NDArray
 from shoal.streams.stop_request import Stop
 
 
-class Source(Protocol):
+class Source:
     """Where events come from."""
 
     def blocks(self, stop: Stop) -> Iterator[Block]:
         """What has arrived, again and again, until the input ends or a stop is asked for."""
+        raise NotImplementedError
 
     def acknowledge(self, block: Block) -> None:
         """This block is on disk and need not come again. Called in order, from another thread."""
 
     def close(self) -> None:
-        """Give back what is held open."""
+        """Give back what is held open, if anything is."""
 
 
 @dataclass(frozen=True)
@@ -192,3 +196,47 @@ def with_malformed(good: pl.DataFrame, malformed: NDArray[np.bool_]) -> pl.DataF
         return good.clear(len(malformed))
     rows = pl.Series(np.cumsum(~malformed) - 1, dtype=pl.Int64).clip(0)
     return good[rows].select(pl.when(pl.Series(~malformed)).then(pl.all()))
+
+
+T = TypeVar("T")
+_AHEAD = 2
+
+
+@contextmanager
+def prefetched(items: Iterator[T]) -> Iterator[Iterator[T]]:
+    """The same items, at most two of them ahead of who takes them; what reading raises comes in its place."""
+    ahead: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(_AHEAD)
+    left = threading.Event()
+
+    def put(item: tuple[T] | BaseException | None) -> None:
+        while not left.is_set():
+            try:
+                ahead.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return
+
+    def read() -> None:
+        try:
+            for item in items:
+                put((item,))
+                if left.is_set():
+                    return
+            put(None)
+        except BaseException as error:
+            put(error)
+
+    def take() -> Iterator[T]:
+        while (item := ahead.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item[0]
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    try:
+        yield take()
+    finally:
+        left.set()
+        # A reader that waits for its input is left behind: a daemon, it ends with the process.
+        thread.join(timeout=0.5)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.read.durations import DAY
-from shoal.read.timetext import parse_times
+from shoal.read.time_reader import parse_times
 
 LARGEST = 2**62
 """Times beyond are refused, so that a length of time can be added to any."""

@@ -18,7 +18,7 @@ from shoal.errors import InputError
 from shoal.read.columns import find_column
 from shoal.read.files import kind_of, read_header
 from shoal.read.tables import plain
-from shoal.streams.blocks import Block, Position, with_malformed
+from shoal.streams.blocks import Block, Position, Source, with_malformed
 from shoal.streams.stop_request import Stop
 
 POLL_SECONDS = 1.0
@@ -27,7 +27,7 @@ _CSV_BLOCK = 1 << 20
 _DAMAGED = (pa.ArrowException, OSError, EOFError, csv.Error, UnicodeDecodeError)
 
 
-class Folder:
+class Folder(Source):
     """CSV or Parquet files of a folder.
 
     A file must be whole when it gets its name and must not change afterwards. Names that are hidden (`.x`, `_x`) or end
@@ -80,12 +80,6 @@ class Folder:
             if not self._follow:
                 return
             stop.wait(POLL_SECONDS)
-
-    def acknowledge(self, block: Block) -> None:
-        """Files stay where they are."""
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
     def _files(self, begun: str | None) -> list[Path]:
         """The files to read now, in order."""

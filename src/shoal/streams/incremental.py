@@ -15,7 +15,7 @@ from shoal.guarantees.sequence_anonymity import Alike
 from shoal.methods import Microaggregation
 from shoal.methods.aggregates import aggregate_groups, round_values
 from shoal.model import Candidate, Panel, Private, Recipe
-from shoal.streams.incremental_cells import form_cells
+from shoal.streams.incremental_cells import form_cells, join_thin
 from shoal.streams.incremental_panels import (
     columns_of,
     digest_of,
@@ -25,7 +25,6 @@ from shoal.streams.incremental_panels import (
     told,
     with_readings,
 )
-from shoal.streams.thin_cells import join_thin
 
 _AGGREGATES = ("mean", "trimmed-mean")
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.errors import InputError, ReleaseError
-from shoal.streams.blocks import Block, Position, parse_lines
+from shoal.streams.blocks import Block, Position, Source, parse_lines
 from shoal.streams.stop_request import Stop
 from shoal.streams.topics import Topic, lacking
 
@@ -20,7 +20,7 @@ _PATIENCE = 30.0
 _WAIT = 0.05
 
 
-class KafkaSource:
+class KafkaSource(Source):
     """Lines of JSON in messages of a topic: in the order of offsets in each partition, partitions as they come.
 
     Parameters
@@ -40,17 +40,7 @@ class KafkaSource:
         self._topic, self._columns, self._follow = topic, list(columns), follow
         self._position = position
         self._offsets: dict[str, int] = dict((position.marks or {}).get("offsets", {}))
-        self._consumer = kafka.Consumer(
-            {
-                "bootstrap.servers": f"{topic.host}:{topic.port}",
-                "group.id": "shoal",  # the library wants one; nothing is stored under it
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "auto.offset.reset": "error",  # an offset that is gone is an event that is lost: it must be told
-                "enable.partition.eof": True,
-                "isolation.level": "read_committed",
-            }
-        )
+        self._consumer = _consumer(topic)
         self._end_code = kafka.KafkaError._PARTITION_EOF
         self._partitions, self._ended = set(list_partitions(self._consumer, topic)), set[int]()
         if not self._partitions:
@@ -95,9 +85,6 @@ class KafkaSource:
         self._position = block.after
         return block
 
-    def acknowledge(self, block: Block) -> None:
-        """Offsets are ours; the broker is not asked."""
-
     def close(self) -> None:
         """Leave the broker."""
         self._consumer.close()
@@ -132,15 +119,7 @@ class KafkaDelivery:
     def last(self) -> bytes | None:
         """The message that was sent last, if there is one."""
         kafka, topic = self._kafka, self._topic
-        consumer = kafka.Consumer(
-            {
-                "bootstrap.servers": f"{topic.host}:{topic.port}",
-                "group.id": "shoal",
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "isolation.level": "read_committed",
-            }
-        )
+        consumer = _consumer(topic)
         try:
             place = kafka.TopicPartition(topic.name, 0)
             if 0 not in list_partitions(consumer, topic):
@@ -178,6 +157,21 @@ class KafkaDelivery:
     def close(self) -> None:
         """Leave the broker."""
         self._producer.flush(_PATIENCE)
+
+
+def _consumer(topic: Topic) -> Any:
+    """A reader of committed messages that moves no offset at the broker."""
+    return _library().Consumer(
+        {
+            "bootstrap.servers": f"{topic.host}:{topic.port}",
+            "group.id": "shoal",  # the library wants one; nothing is stored under it
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "error",  # an offset that is gone is an event that is lost: it must be told
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
 
 
 def list_partitions(client: Any, topic: Topic) -> list[int]:

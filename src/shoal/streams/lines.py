@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from shoal.streams.blocks import Block, Position, parse_lines
+from shoal.streams.blocks import Block, Position, Source, parse_lines
 from shoal.streams.stop_request import Stop
 
 _BLOCK = 1 << 20
@@ -22,7 +22,7 @@ LONGEST = 1 << 24
 """Bytes of the longest line that is read; a longer one is malformed."""
 
 
-class Lines:
+class Lines(Source):
     """NDJSON from a file descriptor.
 
     Parameters
@@ -72,12 +72,6 @@ class Lines:
                 n_rest += len(piece) - cut
                 if n_rest <= LONGEST + len(piece):
                     rest.append(piece[cut:])
-
-    def acknowledge(self, block: Block) -> None:
-        """A pipe keeps nothing."""
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
     def _read(self, stop: Stop) -> bytes | None:
         """What is there now, at least a byte; nothing at the end; None when asked to stop."""

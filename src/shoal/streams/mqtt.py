@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.errors import InputError, ReleaseError
-from shoal.streams.blocks import Block, Position, parse_lines
+from shoal.streams.blocks import Block, Position, Source, parse_lines
 from shoal.streams.stop_request import Stop
 from shoal.streams.topics import Topic, lacking
 
@@ -30,7 +30,7 @@ _PATIENCE = 30.0
 _WAIT = 0.05
 
 
-class MqttSource:
+class MqttSource(Source):
     """Lines of JSON in messages of a topic; a topic may have wildcards.
 
     Parameters
@@ -58,7 +58,7 @@ class MqttSource:
         self._messages: queue.Queue[Any] = queue.Queue()
         self._unacknowledged: dict[int, list[int]] = {}
         """Packet identifiers of each block that is not on disk yet."""
-        self._client = connect(topic, client_id, receive_maximum=IN_FLIGHT)
+        self._client = connect(topic, client_id)
         self._client.on_message = lambda client, data, message: self._messages.put(message)
         self._client.on_connect = lambda client, data, flags, reason, properties: client.subscribe(topic.name, qos=1)
         start(self._client, topic)
@@ -133,7 +133,7 @@ class MqttDelivery:
 
     def __init__(self, topic: Topic, client_id: str) -> None:
         self._topic = topic
-        self._client = connect(topic, client_id, receive_maximum=IN_FLIGHT)
+        self._client = connect(topic, client_id)
         self._last: queue.Queue[bytes] = queue.Queue()
         self._subscribed = threading.Event()
         self._client.on_message = self._take
@@ -168,7 +168,7 @@ class MqttDelivery:
         stop_client(self._client)
 
 
-def connect(topic: Topic, client_id: str, *, receive_maximum: int) -> Any:
+def connect(topic: Topic, client_id: str) -> Any:
     """A client of MQTT 5 with a session that the broker keeps; not connected yet."""
     try:
         import paho.mqtt.client as mqtt
@@ -181,7 +181,6 @@ def connect(topic: Topic, client_id: str, *, receive_maximum: int) -> Any:
     if topic.secure:
         client.tls_set()
     client.max_queued_messages_set(0)
-    client.user_data_set(receive_maximum)
     return client
 
 
@@ -197,7 +196,7 @@ def start(client: Any, topic: Topic, *, afresh: bool = False) -> None:
 
     properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
     properties.SessionExpiryInterval = 0xFFFFFFFF
-    properties.ReceiveMaximum = client.user_data_get()
+    properties.ReceiveMaximum = IN_FLIGHT
     try:
         clean = MQTT_CLEAN_START_FIRST_ONLY if afresh else False
         client.connect(topic.host, topic.port, clean_start=clean, properties=properties)

@@ -1,17 +1,92 @@
-"""Run a server until it is stopped."""
+"""Run a server until it is stopped, and limit what its connections may take.
+
+A request that never ends costs its sender nothing and holds a place here. So a request has `WHOLE_SECONDS` to arrive
+whole; of a table that is being uploaded each piece has. One address has at most `MOST_OF_ONE` connections, loopback
+apart: behind a proxy all come from there, and the proxy has to count. Beyond `MOST` connections the answer is 503.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 import socket
 from contextlib import suppress
 
 import uvicorn
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shoal.studio.app import build
-from shoal.studio.connections import HastyProtocol
 from shoal.studio.context import Studio
+from shoal.studio.limits import UPLOAD_PATH
 from shoal.studio.reached import Reached
+from shoal.studio.security import SecureHeaders
+
+WHOLE_SECONDS = 15.0
+MOST = 1000
+MOST_OF_ONE = 100
+
+_BUSY = SecureHeaders(
+    PlainTextResponse("Too many visitors at once. Try again.", 503, {"Retry-After": "15", "Connection": "close"})
+)
+
+
+class HastyProtocol(H11Protocol):
+    """HTTP/1.1 as uvicorn speaks it, to those who come to the point."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, unless its address has many."""
+        super().connection_made(transport)
+        if self._too_many_of_one():
+            transport.abort()
+            return
+        if len(self.connections) > MOST:
+            self.app = _BUSY
+        self._arm()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a piece of a request; the clock runs from its first piece to its last."""
+        super().data_received(data)
+        if self.conn.their_state.__name__ not in ("IDLE", "SEND_BODY"):  # states of h11 are classes
+            self._disarm()
+        elif self._deadline is None or self._uploading():
+            self._disarm()
+            self._arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget a connection."""
+        self._disarm()
+        super().connection_lost(exc)
+
+    def _uploading(self) -> bool:
+        # Whoever may not upload has been answered by now.
+        return bool(self.cycle) and not self.cycle.response_complete and self.scope["path"] == UPLOAD_PATH
+
+    def _too_many_of_one(self) -> bool:
+        if self.client is None or _is_loopback(self.client[0]):
+            return False
+        others = (one.client for one in self.connections if isinstance(one, HastyProtocol))
+        return sum(other is not None and other[0] == self.client[0] for other in others) > MOST_OF_ONE
+
+    def _arm(self) -> None:
+        self._deadline = self.loop.call_later(WHOLE_SECONDS, self._give_up)
+
+    def _disarm(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        self.transport.abort()
+
+
+def _is_loopback(host: str) -> bool:
+    address = ipaddress.ip_address(host.partition("%")[0])
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def serve(studio: Studio, listener: socket.socket) -> None:

@@ -44,8 +44,8 @@ from shoal.read.files import ParquetTable, digest, find_files
 from shoal.read.intervals import find_steps, tell_growing
 from shoal.read.lake import is_lake
 from shoal.read.long_form import COLUMNS, LongForm, open_long_form
-from shoal.read.missing import Keep, Policy, as_text, parse_missing
-from shoal.read.options import OPTIONS
+from shoal.read.missing import Keep, Policy, parse_missing
+from shoal.read.options import OPTIONS, option_text
 from shoal.read.recognition import Recognised, Writing
 from shoal.read.remote_files import is_address, is_store
 from shoal.read.repeats import Duplicates
@@ -112,7 +112,7 @@ def _read_form(engine: Engine, form: LongForm, folder: Path, settings: Mapping[s
     if read is None:
         return None
     base = {
-        "missing": as_text(settings.get("missing", "fail")),
+        "missing": option_text(settings.get("missing", "fail")),
         "timezone": settings.get("timezone"),
         "sql": settings.get("sql") is not None,
     }
@@ -214,7 +214,7 @@ def read_series(
     )
     if timezone is not None:
         find_zone(timezone)
-    settings = {"missing": as_text(missing), "timezone": timezone, "sql": False}
+    settings = {"missing": option_text(missing), "timezone": timezone, "sql": False}
     place = os.fspath(path)
     plan = place_columns(engine.read(place).schema.names, request, shape)
     _refuse_names(plan)

@@ -23,8 +23,7 @@ from shoal.read.series import read_ids
 from shoal.read.subjects import seen_unlike
 from shoal.read.survey import SurveyCounter
 from shoal.read.tables import Table, empty
-from shoal.read.time_reader import TimeReader
-from shoal.read.timetext import parse_times
+from shoal.read.time_reader import TimeReader, parse_times
 from shoal.read.understanding import Understanding
 
 Integers = NDArray[np.int64]

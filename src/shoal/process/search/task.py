@@ -12,8 +12,7 @@ from shoal.errors import ParameterError
 from shoal.features import keep as kept_features
 from shoal.guarantees import DifferentialPrivacy, KPAnonymity, NoGuarantee
 from shoal.model import Attack, Guarantee, Method, Risk
-from shoal.process.catalogue import find_guarantee, find_in, find_method, named_in
-from shoal.process.factory import build
+from shoal.process.catalogue import build, find_guarantee, find_in, find_method, named_in
 from shoal.process.keep import apply_keep, publish_columns
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Limits

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.release.lint import file_metadata, gaps, group_sizes, identifiers, phase, precision, row_order
-from shoal.release.lint.finding import Finding
-from shoal.release.lint.written import Written
+from shoal.release.lint.written import Finding, Written
 
 RULES: Mapping[str, Callable[[Written], Finding | None]] = {
     identifiers.NAME: identifiers.surviving_identifiers,

@@ -6,8 +6,7 @@ import numpy as np
 
 from shoal.guarantees.crowds import crowd_sizes
 from shoal.model import Panel
-from shoal.release.lint.finding import Finding
-from shoal.release.lint.written import Written
+from shoal.release.lint.written import Finding, Written
 
 NAME = "gap-patterns"
 

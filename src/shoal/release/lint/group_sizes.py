@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from shoal.guarantees.crowds import crowd_sizes
 from shoal.guarantees.event_groups import event_groups
 from shoal.model import EventTables, Panel, Profiles
-from shoal.release.lint.finding import Finding
-from shoal.release.lint.written import Written
+from shoal.release.lint.written import Finding, Written
 from shoal.release.publishers_word import is_by_mechanism
 
 NAME = "group-sizes"

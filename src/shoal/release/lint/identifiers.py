@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from shoal.model import Envelopes, Events, EventTables, Panel, Role
 from shoal.model.event_tables import COUNT, GROUP, TIME
 from shoal.release.lint.file_metadata import texts_in_metadata
-from shoal.release.lint.finding import Finding
-from shoal.release.lint.written import Written
+from shoal.release.lint.written import Finding, Written
 
 NAME = "surviving-identifiers"
 

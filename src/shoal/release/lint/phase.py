@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from shoal.model import Envelopes
 from shoal.read.durations import write_duration
-from shoal.release.lint.finding import Finding
-from shoal.release.lint.written import Written
+from shoal.release.lint.written import Finding, Written
 
 NAME = "timestamp-phase"
 

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.model import Candidate, Panel
-from shoal.release.lint.finding import Finding
-from shoal.release.lint.written import Written
+from shoal.release.lint.written import Finding, Written
 
 NAME = "decimal-precision"
 

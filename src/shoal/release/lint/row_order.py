@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from shoal.model import Candidate, EventsCandidate, EventTables, Profiles
 from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import GROUP, TIME
-from shoal.release.lint.finding import Finding
-from shoal.release.lint.written import Written
+from shoal.release.lint.written import Finding, Written
 
 NAME = "row-order"
 

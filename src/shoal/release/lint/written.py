@@ -1,4 +1,4 @@
-"""A release as written, next to what it was made from: what every rule of the lint examines."""
+"""A release as written, next to what it was made from: what every rule of the lint examines, and what it says."""
 
 from __future__ import annotations
 
@@ -13,6 +13,29 @@ from numpy.typing import NDArray
 from shoal.guarantees.crowds import published_classes
 from shoal.guarantees.kp_anonymity import envelope_classes
 from shoal.model import Candidate, Envelopes, EventsCandidate, EventTables, Guarantee, Panel, Profiles, Published
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A side channel: something that a release reveals beyond what it is meant to.
+
+    Parameters
+    ----------
+    name
+        The word by which a publisher accepts it.
+    what
+        What was found: counts and positions, never a value or an identifier.
+    fix
+        The way out.
+    """
+
+    name: str
+    what: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.what} {self.fix}"
+
 
 NO_GUARANTEE = 2
 """The required crowd if no guarantee names one."""
