@@ -1,4 +1,4 @@
-"""By what the ledger knows a subject again: a keyed hash of its name, in the spelling it is counted under."""
+"""How the ledger recognises a subject: by a keyed hash of its name in canonical spelling."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from shoal.model.names import WHOLE, text_of
 
 
 def spellings_of(subject: Any) -> set[str]:
-    """Texts under which lines of format 1, which took names as they were spelt, may have recorded a subject.
+    """Texts under which lines of format 1, which took names as spelt, may have recorded a subject.
 
-    How many spaces there were cannot be known: those it has now, none, or one behind it.
+    The number of spaces is unknown: those it has now, none, or one after it.
     """
     text = text_of(subject)
     found = {str(subject), text, f"{text} ", unicodedata.normalize("NFD", text)}
@@ -25,5 +25,5 @@ def hash_subject(key: bytes, subject: Any) -> int:
 
 
 def hash_text(key: bytes, text: str) -> int:
-    """64 bits of the HMAC-SHA256 of a text: without the key nobody can try out whose it is."""
+    """64 bits of the HMAC-SHA256 of a text: without the key, nobody can test whose it is."""
     return int.from_bytes(hmac.digest(key, f"subject {text}".encode(), "sha256")[:8], "little")

@@ -21,7 +21,7 @@ from shoal.files.format import refuse_later
 FILE_NAME = "release.json"
 AGREEMENT_FILE: Literal["AGREEMENT.md"] = "AGREEMENT.md"
 FORMAT: Literal[1] = 1
-"""What is written today; verify reads every earlier one."""
+"""The current format; verify reads every earlier one."""
 
 LARGEST = 1 << 26
 """Largest size of a certificate, 64 MiB: one with 65 536 parts in two tables has 20."""
@@ -134,10 +134,10 @@ class EventColumnsPart(_Part):
 
 
 class ColumnsPart(_Part):
-    """Which columns left and how many that had a role stayed. Only profiles and scenarios have bands; only envelopes
-    pattern times, where their words are of other instants than the ranges, and the number of instants that words were
-    formed over, where not all of them are published. Sensitive columns, and those that groups do not cross, stand in
-    the table of attributes, with these types."""
+    """Which columns are published, and how many columns with a role are withheld. Only profiles and scenarios have
+    bands. Only envelopes have pattern times, if their words cover other instants than the ranges, and the number of
+    instants that words were formed over, if not all of them are published. Sensitive columns, and columns that groups
+    do not cross, are in the table of attributes, with these types."""
 
     published: tuple[str, ...]
     channels: tuple[str, ...] = Field(min_length=1)
@@ -151,7 +151,7 @@ class ColumnsPart(_Part):
 
     @model_serializer(mode="wrap")
     def _without_the_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # What came later is not written where it does not apply: earlier certificates keep their bytes.
+        # Later fields are not written if they do not apply, so that earlier certificates keep their bytes.
         later = ("word_instants", "sensitive", "attributes", "events")
         return {name: value for name, value in write(self).items() if name not in later or value}
 
@@ -246,8 +246,8 @@ class Certificate(_Part):
 
     @model_serializer(mode="wrap")
     def _without_what_came_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # What keyed names tell, findings of the lint that were accepted, an agreement, what it is called, who approved
-        # it, that it is a stream, and who signed it; without any, earlier certificates keep their bytes.
+        # Notes on keyed names, accepted lint findings, an agreement, the title, the approval, stream, signature: not
+        # written if absent, so that earlier certificates keep their bytes.
         later = ("pseudonyms_note", "accepted", "agreement", "approval", "signature", "stream", *PUBLISHERS_WORDS)
         return {name: value for name, value in write(self).items() if name not in later or value}
 

@@ -90,7 +90,7 @@ class ProfilesForm:
         if groups.min() < -1 or groups.max() >= published.n_groups:
             return "The candidate's group labels are not those of its profiles: the crowd cannot be counted."
         counts = members_of(published, private)
-        # Of groups that are spread over shards the gate adds up the members.
+        # For groups that are spread over shards, the gate adds up the members.
         wrong = counts != published.counts if private.spread is None else counts > published.counts
         if wrong.any():
             odd = int(wrong.argmax())

@@ -13,7 +13,7 @@ from shoal.release.certificate import FormName
 from shoal.release.profiles import ProfilesForm
 
 CLOSE = 1e-9
-"""Means in other orders of adding differ in their last digits."""
+"""Means added up in another order differ in their last digits."""
 
 
 class ScenariosForm(ProfilesForm):
@@ -23,7 +23,7 @@ class ScenariosForm(ProfilesForm):
     kind: ClassVar[type[Profiles]] = Scenarios
 
     def refuse(self, published: Profiles, private: Private) -> str | None:
-        """A row must count its subjects, and its figures must be the ones that are said: no reading of one member."""
+        """A row must count its subjects, and its figures must be the stated ones, not the reading of one member."""
         assert isinstance(published, Scenarios)
         if (found := super().refuse(published, private)) is not None:
             return found

@@ -1,4 +1,5 @@
-"""Profiles whose groups have members in several shards: each shard has them, one writes them, all are counted."""
+"""Profiles whose groups have members in several shards: each shard has them, one writes them, all members are
+counted."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class Members:
 
     spread: Spread
     digest: str
-    """Of the profiles."""
+    """For the profiles."""
     promised: NDArray[np.int64]
     """How many subjects each profile says it has."""
     subjects: NDArray[np.int64]
@@ -29,7 +30,7 @@ class Members:
 
 
 def count_members(candidate: Candidate | EventsCandidate) -> Members | None:
-    """The members in one shard; None where its groups are all its own."""
+    """The members in one shard; None if no group is shared with another shard."""
     if isinstance(candidate, EventsCandidate) or candidate.private.spread is None:
         return None
     published, private = candidate.published, candidate.private
@@ -46,7 +47,7 @@ def count_members(candidate: Candidate | EventsCandidate) -> Members | None:
 
 
 def refuse_spread(several: Sequence[Members]) -> str | None:
-    """Why profiles that several shards have do not count their members, if they do not."""
+    """Why profiles shared by several shards do not count their members; None if they do."""
     for first in dict.fromkeys(one.spread.first for one in several):
         own = [one for one in several if one.spread.first == first]
         if len({one.digest for one in own}) > 1 or sum(one.spread.is_first for one in own) != 1:

@@ -1,8 +1,9 @@
-"""How long a connection may take to say what it wants, and how many there may be.
+"""Limits on the time a request may take to arrive, and on the number of connections.
 
-A request that never ends costs its sender nothing and holds a place here. So a request has `WHOLE_SECONDS` to arrive
-whole; of a table that is being uploaded each piece has. One address has at most `MOST_OF_ONE` connections, loopback
-apart: behind a proxy all come from there, and the proxy has to count. Beyond `MOST` connections the answer is 503.
+A request that never ends costs its sender nothing but occupies a connection here. So a request must arrive completely
+within `WHOLE_SECONDS`; for an upload, each piece must. One address may have at most `MOST_OF_ONE` connections, except
+loopback: behind a proxy all requests come from there, and the proxy must count. Beyond `MOST` connections the answer is
+503.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _BUSY = SecureHeaders(
 
 
 class HastyProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, to those who come to the point."""
+    """uvicorn's HTTP/1.1, with these limits."""
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, unless its address has many."""
+        """Accept a connection, unless its address has too many."""
         super().connection_made(transport)
         if self._too_many_of_one():
             transport.abort()
@@ -41,7 +42,7 @@ class HastyProtocol(H11Protocol):
         self._arm()
 
     def data_received(self, data: bytes) -> None:
-        """Take a piece of a request; the clock runs from its first piece to its last."""
+        """Receive a piece of a request; the clock runs from its first piece to its last."""
         super().data_received(data)
         if self.conn.their_state.__name__ not in ("IDLE", "SEND_BODY"):  # states of h11 are classes
             self._disarm()
@@ -55,7 +56,7 @@ class HastyProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _uploading(self) -> bool:
-        # Whoever may not upload has been answered by now.
+        # Clients that may not upload have been answered by now.
         return bool(self.cycle) and not self.cycle.response_complete and self.scope["path"] == UPLOAD_PATH
 
     def _too_many_of_one(self) -> bool:

@@ -15,7 +15,7 @@ from shoal.studio.reached import Reached
 
 
 def serve(studio: Studio, listener: socket.socket) -> None:
-    """Answer requests on a socket; tell where the publisher gets in."""
+    """Answer requests on a socket; print the address for the publisher."""
     way_in = "/login" if studio.settings.password is not None else f"/enter/{studio.key}"
     base = address_of(studio.settings, listener)
     print(f"project  {studio.project.folder}", f"studio   {base}{way_in}", sep="\n", flush=True)
@@ -23,7 +23,7 @@ def serve(studio: Studio, listener: socket.socket) -> None:
 
 
 def address_of(reached: Reached, listener: socket.socket) -> str:
-    """By which address others reach it, without a slash at its end."""
+    """The address by which others reach it, without a trailing slash."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     return (reached.public_url or f"http://{shown}:{port}").rstrip("/")
@@ -36,7 +36,7 @@ def answer(app: ASGIApp, reached: Reached, listener: socket.socket) -> None:
 
 
 def configure(app: ASGIApp, reached: Reached) -> uvicorn.Config:
-    """How the server is set up."""
+    """The configuration of the server."""
     return uvicorn.Config(
         app,
         http=HastyProtocol,
@@ -44,7 +44,7 @@ def configure(app: ASGIApp, reached: Reached) -> uvicorn.Config:
         access_log=False,  # paths hold tokens
         log_level="warning",
         server_header=False,
-        # Only a proxy that was announced is believed when it says who the client is.
+        # Only a proxy that was announced is trusted to name the client.
         proxy_headers=reached.public_url is not None,
         forwarded_allow_ips="127.0.0.1",
         timeout_graceful_shutdown=5,
