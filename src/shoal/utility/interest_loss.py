@@ -79,7 +79,7 @@ class InterestLoss(Measure):
 
     name: ClassVar[str] = "interest-loss"
     meaning: ClassVar[str] = "mean distance between what matters of original and of published series, in its own unit"
-    plain: ClassVar[str] = "What was to be kept{}: Euclidean distance of a series from its original, on average"
+    plain: ClassVar[str] = "What had to be kept{}: Euclidean distance of a series from its original, on average"
     purpose: ClassVar[str] = "presence and special interests"
     # The threshold for presence must be stated.
     usual = ()
