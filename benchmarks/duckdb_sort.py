@@ -126,6 +126,7 @@ def main() -> None:
         return
     lines = [
         "# Sorting on one machine: `local` and DuckDB\n",
+        "See whether DuckDB sorts faster than the `local` engine, and in how much memory.\n",
         f"Made by `python benchmarks/duckdb_sort.py --millions {given.millions} --memory {given.memory}`; do not edit.",
         "The top of that file says what is measured.\n",
         "| rows | way | seconds | processor, s | memory, MB | ratio of processor | ratio of memory |",

@@ -148,6 +148,9 @@ def page(options: argparse.Namespace, found: dict[str, str]) -> str:
     rows = "\n".join(f"| {name} | {value} |" for name, value in found.items())
     return f"""# Explore: how long it takes
 
+See how long you wait in the studio for a search over {options.points} points, and how
+quickly the page reacts to a changed limit.
+
 Written by `python benchmarks/explore.py --write`: a studio, a search over {options.points} points of
 {options.series:,} simulated meters with {INSTANTS} readings each, and Chromium, all on one machine with
 {os.cpu_count()} cores. The search tries points on a sample of 2 000 subjects, as a run of the policy does.

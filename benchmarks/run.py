@@ -39,6 +39,8 @@ SECTIONS = {
 }
 HEAD = """# Benchmarks
 
+See how fast Shoal is on each task, compared with a plain implementation of the same.
+
 Written by `make bench`; do not edit. A ratio above 1 means Shoal is faster than the baseline. Compile time is left out;
 times are the best of 3, or of 1 where the file says so. The baselines are described at the top of each file in
 `benchmarks/`. A row is in an identical group when it has exactly the same companions in both results.

@@ -18,6 +18,8 @@ SIZES = {"1m": 1_000_000, "3m": 3_000_000, "10m": 10_000_000}
 def write_page(results: dict[str, Any]) -> str:
     sections = [
         "# Scale",
+        "See how long a release of a million series and more takes, and how much memory and disk it needs, to "
+        "plan your own.",
         "Made by `make scale`; do not edit. The top of `benchmarks/scale.py` says what is measured and how.",
         f"Machine: {os.cpu_count()} cores, Python {platform.python_version()}, numba {version('numba')}, "
         f"PySpark {version('pyspark')}, PyArrow {version('pyarrow')}.",

@@ -84,6 +84,7 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
     good = sum(answer.word == "yes" for answer in asked)
     parts = [
         "# What attacks achieve on releases",
+        "See how often each attack succeeds on releases of simulated and real meters, and which releases withstand it.",
         f"Written by `python experiments/attacks_on_releases.py {options}`, with every figure and table; do not edit. "
         f"It took {results.seconds / 60:.1f} minutes of one core.",
         "What each attack holds and what a figure means is said under [attacks](../attacks.md).",

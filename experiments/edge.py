@@ -325,6 +325,8 @@ def page(given: argparse.Namespace) -> str:
     options = " ".join(f"--{name} {getattr(given, name)}" for name in ("meters", "days", "repeats", "instants", "seed"))
     parts = [
         "# Protection at the meter, and what it costs",
+        "See how large the error is when meters add the noise themselves, compared with a trusted party, so that "
+        "you can choose a scheme and an ε.",
         f"Made by `python experiments/edge.py {options}`; do not edit.",
     ]
     if absent:

@@ -110,6 +110,8 @@ def page(given: argparse.Namespace, meters: Meters) -> str:
     command = f"python experiments/growing_panel.py --k {k} --days {given.days} --seed {given.seed}"
     parts = [
         "# Growing panels: what it costs to publish day by day",
+        "See how much accuracy you lose if the groups of a growing panel stay fixed, and what fresh groups every "
+        "day would reveal.",
         f"Written by `{command}`; do not edit.",
         f"{meters.panel.n_series} {meters.words}; {len(days)} days from {days[0].times[0].astype('M8[D]')} on, "
         f"k = {k}. Loss is 100 SSE / SST of each day, lower is better. "

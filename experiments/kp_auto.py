@@ -48,6 +48,8 @@ def main() -> None:
     lines = [
         "# KP: which algorithm",
         "",
+        "See which algorithm of KP keeps shapes and which keeps values, and what the automatic choice takes.",
+        "",
         "Written by `python experiments/kp_auto.py`; do not edit. Words are those of means where nothing else is said.",
         "Shapes: mean pattern loss. Values: mean value loss, as a share of the width of one envelope around all",
         "series. Missing: series suppressed.",

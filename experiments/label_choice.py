@@ -58,6 +58,8 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
     choice, both = on_choice(results), on_intersection(results)
     parts = [
         "# Labels: which pairs to ask about, and what a task and a release reveal together",
+        "See how many labels are worth asking for, whether choosing the pairs actively pays, and what a labelling "
+        "task reveals together with a release.",
         f"Written by `python experiments/label_choice.py --seed {given.seed}{' --quick' if given.quick else ''}`, with "
         f"every figure and table; do not edit. It took {results.seconds / 60:.1f} minutes of one core.",
         "[Labels](../labels.md) explains the terms.",

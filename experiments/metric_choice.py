@@ -139,6 +139,7 @@ def _mean(outcomes: list[dict[str, Outcome]], metric: str, what: str = "share") 
 def _page(given: argparse.Namespace, sets: Sets, found: dict[Any, list[dict[str, Outcome]]]) -> str:
     parts = [
         "# Learned metrics: what is chosen, and what it is worth",
+        "See which metric labels select, and how much less of what matters to you is lost with it.",
         f"Written by `python experiments/metric_choice.py --splits {given.splits} --shown-splits "
         f"{given.shown_splits} --seed {given.seed}`; do not edit.",
         f"The days of a set are halved by chance, {given.splits} times. Pairs of one half are labelled by program, "

@@ -91,6 +91,8 @@ def page(given: argparse.Namespace, results: Results, before: str, *, drawn: boo
     command = f"python experiments/nlk_paper.py {options}{' --quick' if given.quick else ''}"
     parts = [
         "# (n, l, k)-anonymity: the paper's figures, and `optimal` beside its heuristics",
+        "See how much (n, l, k)-anonymity loses for each choice of n, l and k, which algorithm loses least, and "
+        "which of the paper's statements hold here.",
         f"Written by `{command}`; do not edit.",
         introduction(results),
         summary(results, accepted, answers),

@@ -129,6 +129,8 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
     papers = [answer for found in answers.values() for answer in found if answer.paper]
     parts = [
         "# PAD: learned metrics, on days they have not seen",
+        "See how much better a metric learned from labels keeps what an analyst cares about, and which of the paper's "
+        "statements hold here.",
         f"Written by `python experiments/pad_paper.py {options}`, with every figure and table; do not edit. It took "
         f"{results.seconds / 60:.0f} minutes of the processor.",
         INTRODUCTION,

@@ -139,6 +139,8 @@ def page(given: argparse.Namespace, panels: dict[str, Panel], absent: list[str])
     head = ["set", "looked for", *ways, "guessing"]
     parts = [
         "# Re-identifying a household",
+        "See how often someone who knows one week of a household finds its series in another week, and how far a crowd "
+        "of k prevents it.",
         f"Made by `python experiments/relink.py {' '.join(words)}`; do not edit.",
         "The attack learns from one half of the households and looks for the other half. Week 1 of each is known; "
         f"its last week is published as measured, under another name. Share found, mean and range of "

@@ -32,6 +32,10 @@ LOOK_AHEADS = (7, 14, 28)
 PRICES = (0.8, 1.0)
 PAGE = HERE.parent / "docs" / "results" / "reposition-plans.md"
 TITLE = "Reposition: planning the window anew, remedies, and subjects who come back"
+OPENING = (
+    "See how much a look ahead saves, what each remedy for suppressed events costs, and how subjects who come back are "
+    "protected."
+)
 HEADING = "How far a window of 7 can see"
 ABOUT = """
 On the register the rolling plan is furthest above the offline optimum. Here it is
@@ -95,7 +99,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--to", type=Path, default=PAGE)
     asked = parser.parse_args()
-    put_section(asked.to, TITLE, HEADING, look_ahead(asked.days, asked.seed))
+    put_section(asked.to, f"{TITLE}\n\n{OPENING}", HEADING, look_ahead(asked.days, asked.seed))
 
 
 if __name__ == "__main__":

@@ -95,6 +95,8 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
     options = f"--days {given.days} --seed {given.seed}{' --quick' if given.quick else ''}"
     parts = [
         "# Reposition: what the paper says, against its yardsticks",
+        "See how many events repositioning moves and loses, how that compares with simpler ways, and which of the "
+        "paper's statements hold here.",
         f"Written by `python experiments/reposition_paper.py {options}`; do not edit.",
         INTRODUCTION,
         summary(results, answers),

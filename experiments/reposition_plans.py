@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from offline_reposition import offline
-from reposition_look_ahead import HEADING, TITLE, look_ahead
+from reposition_look_ahead import HEADING, OPENING, TITLE, look_ahead
 from reposition_paper_data import CASES, CLINICS, TESTS, Sets, Stream, load
 
 from shoal import Events, MInvariance, Reposition
@@ -247,6 +247,8 @@ def main() -> None:
     sets = with_outcomes(load(asked.data, asked.days, asked.seed), asked.data)
     text = [
         f"# {TITLE}",
+        "",
+        OPENING,
         "",
         f"Written by `python experiments/reposition_plans.py --days {asked.days} --seed {asked.seed}`; do not edit.",
         "",

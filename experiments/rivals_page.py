@@ -44,6 +44,7 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], seconds: f
     sets = list(dict.fromkeys(row.set for row in rows))
     parts = [
         "# Shoal and what people use instead",
+        "Compare Shoal with generators, aggregation and noise at equal measured risk, to see what suits your purpose.",
         f"Made by `python experiments/rivals.py --seed {seed} --seconds {seconds:g}` with an environment for each "
         "generator; do not edit. Every table is judged by `shoal.judge` with a control of as many households as are "
         "behind it: 100 of the Slovak meters, 44 of the Australian households; two weeks of hours.",

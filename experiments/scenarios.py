@@ -116,6 +116,8 @@ def main() -> None:
     lines = [
         "# Scenarios: distributions instead of means",
         "",
+        "See how much more a distribution tells about a group than its mean, and how realistic its curves are.",
+        "",
         f"Written by `python experiments/scenarios.py --series {given.series}`; do not edit. What is published is "
         "described [beside the method](../methods/microaggregation.md#scenarios).",
         "",

@@ -7,6 +7,8 @@ from attacks.releases import households, sliced
 from shoal import Microaggregation, Panel, SamplingWithFictives
 from shoal.attacks import KnownPoints, KnownTotals, Reordering, SubsetSum
 from shoal.attacks.sentences import LINKED, OF_PROFILES, OF_SUBJECT, OWN
+from shoal.attacks.words import against_guessing
+from shoal.model import Interval
 from shoal.process.assessment import attack_all
 
 SLICES = "another slice of a slice's subject"
@@ -71,3 +73,17 @@ def test_a_search_that_proves_nothing_is_said_to_prove_nothing():
     ):
         assert ("does not prove that no other members fit" in risk.sentence) == (risk.n_open > 0)
     assert risk.n_open
+
+
+@pytest.mark.parametrize(
+    ("success", "interval", "told"),
+    [
+        (0.3, Interval(0.2, 0.4), "by guessing 10 %"),
+        (0.3, Interval(0.1, 0.5), "not reliably better than guessing (10 %)"),
+        (0.1, Interval(0.05, 0.2), "no better than guessing (10 %)"),
+        (0.0, Interval.exactly(0.0), "no better than guessing (10 %)"),
+        (0.2, Interval.exactly(0.2), "by guessing 10 %"),
+    ],
+)
+def test_an_attack_is_better_than_guessing_only_if_its_whole_interval_is(success, interval, told):
+    assert against_guessing(success, interval, 0.1) == told

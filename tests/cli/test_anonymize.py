@@ -37,6 +37,19 @@ def test_anonymize_then_verify(meters, capsys):
     ]
 
 
+def test_columns_that_are_not_published_are_named_to_the_publisher_alone(meters, capsys):
+    table = pl.read_parquet("x.parquet")
+    both = table.with_columns(tariff=pl.lit("day"), postcode=pl.lit("81101"))
+    both.write_parquet("x.parquet")
+    capsys.readouterr()
+    assert anonymize("-o", "out", "--quasi", "tariff") == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("held back"))
+    others = [name for name in both.columns if name not in ("id", "time", "value", "tariff")]
+    assert row.split(maxsplit=2)[2] == ", ".join(["tariff", *others])
+    for name in ("release.json", "report.html"):
+        assert "postcode" not in (meters / "out" / name).read_text()
+
+
 def test_an_edited_value_exits_1_and_names_the_position(meters, capsys):
     anonymize("-o", "out")
     table = pl.read_parquet("out/data.parquet")

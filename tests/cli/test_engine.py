@@ -107,6 +107,13 @@ class TestAnonymize:
         assert "meter-0" not in page
         assert "Series of one group are published alike" in page
 
+    def test_what_keeping_costs_is_said_of_a_release_in_shards_as_well(self, table, tmp_path, capsys):
+        command = ["anonymize", str(table), "-o", str(tmp_path / "out"), "--k", "4", "--keep", "peaks"]
+        assert run([*command, "--engine", "memory", "--shard-size", "12"]) == 0
+        rows = [line.split(maxsplit=1)[0] for line in capsys.readouterr().out.splitlines()]
+        assert rows.count("kept") == 2
+        assert rows.count("cost") == 1
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [

@@ -430,11 +430,30 @@ def test_an_announced_release_that_was_changed_is_refused(capsys):
 def test_the_ledger_records_every_release_and_lets_them_pass(capsys):
     write_days(Path("days"))
     assert grow("--ledger", "ledger.jsonl") == 0
-    capsys.readouterr()
+    told = "ledger.jsonl: new, it now has 3 releases. It knows nothing of releases made without it"
+    assert told in capsys.readouterr().out
     assert run(["ledger", "check", "ledger.jsonl"]) == 0
     found = capsys.readouterr().out
     assert "releases        3" in found
     assert "smallest crowd  3, promised 3" in found
+
+
+def test_groups_are_formed_on_what_is_to_be_kept_and_each_release_measures_it(capsys):
+    assert run(["simulate", "meters", "-o", "days.parquet", "--n", "120", "--days", "2", "--seed", "3"]) == 0
+    table, on = pl.read_parquet("days.parquet"), pl.col("time").dt.date()
+    Path("days").mkdir()
+    for day, part in table.with_columns(day=on).partition_by("day", as_dict=True).items():
+        part.drop("day").write_parquet(f"days/{day[0]}.parquet")
+    assert grow("--keep", "peaks") == 0
+    releases = [json.loads(path.read_text()) for path in sorted(Path("out").glob("*/release.json"))]
+    assert len(releases) == 2
+    for certificate in releases:
+        assert certificate["method"]["parameters"]["features"] == "keep:peaks"
+        assert certificate["figures"]["process"]["kept"] == ["peak-height-error", "peak-time-error"]
+        assert {"peak-height-error", "peak-time-error"} <= set(certificate["utility"])
+    capsys.readouterr()
+    refusal(capsys, "was started with other settings: method", grow())
+    refusal(capsys, "was started with other settings: method", grow("--keep", "total"))
 
 
 def test_several_series_of_a_subject_are_judged_by_the_ledger(capsys):

@@ -47,6 +47,17 @@ def test_list_shows_each_release(tables, capsys):
     assert "members" not in printed["releases"][0]
 
 
+def test_the_release_says_whether_its_ledger_was_new(tables, capsys):
+    assert anonymize(tables[0], "january") == 0
+    assert "ledger            book.jsonl: new, this is the first release in it. It knows nothing of releases made " in (
+        capsys.readouterr().out
+    )
+    assert anonymize(tables[0], "again") == 0
+    assert "ledger            book.jsonl: checked together with 1 earlier release, 1 added\n" in capsys.readouterr().out
+    assert anonymize(tables[0], "third", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["ledger"] == {"file": "book.jsonl", "earlier": 2}
+
+
 def test_list_says_what_cannot_be_judged(tables, capsys, monkeypatch):
     monkeypatch.setattr("shoal.ledger.groups.MOST_CELLS", 0)  # too large to keep the groups at each instant
     program = ["anonymize", tables[0], "--method", "nlk", "--n", "1", "--l", "3", "--k", "4", "-o", "out"]

@@ -216,6 +216,7 @@ def test_the_command_reads_tables_with_other_columns_and_holds_a_limit(files, ca
     assert run([*arguments, "--knows", "points=5", "--at-most", "0.5", "--json", "--html", str(page)]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["matched"] == "ids"
+    assert sorted({line.partition(":")[0] for line in found["read"]}) == ["control", "original", "published"]
     assert found["risk"]["known-points"]["success"] == 1.0  # up to the unit
     assert found["risk"]["known-points"]["held"] > 0.5
     assert "Above a limit" in page.read_text()
@@ -228,6 +229,7 @@ def test_the_command_reads_tables_with_other_columns_and_holds_a_limit(files, ca
     assert run([*arguments, "--match", "none"]) == 0
     told = capsys.readouterr().out
     assert "cannot be shown" in told
+    assert "read             published: 2" in told
     assert "NOT MEASURED" in told
 
 

@@ -30,6 +30,11 @@ def attacked(limit=0.09, scenario="prosecutor", **figures):
     return three(figures=process, risk={"known-points": POINTS | figures})
 
 
+def test_a_light_says_where_an_attack_is_no_better_than_guessing():
+    assert attacked(success=0.04, baseline=0.04)["Singling out"]["guess_text"] == "no better than guessing, 4 %"
+    assert attacked(success=0.04, baseline=0.03)["Singling out"]["guess_text"] == "guessing 3 %"
+
+
 def test_an_attack_feeds_the_lights_it_answers_and_the_others_say_how_to_get_a_figure():
     found = attacked()
     one = found["Singling out"]
@@ -37,12 +42,12 @@ def test_an_attack_feeds_the_lights_it_answers_and_the_others_say_how_to_get_a_f
         "4 %",
         "publisher's limit 9 %",
         "2 % to 7 %",
-        "0.2 %",
+        "guessing 0.2 %",
     )
     assert one["control"] == "90 % of the targets have someone else's series that fits them just as well"
     assert one["sentence"] == POINTS["sentence"]  # of another kind than ours, which is shortened
     assert found["Inference"]["figure"] == "1 %"
-    assert found["Inference"]["guess_text"] == "0.8 %"
+    assert found["Inference"]["guess_text"] == "guessing 0.8 %"
     assert found["Inference"]["interval_text"] == "0.43 % to 2.3 %"  # Wilson's, of 500 targets
     assert found["Linkability"]["figure"] == ""
     assert found["Linkability"]["none"] == "Not measured"

@@ -441,7 +441,7 @@ def test_the_mean_reading_of_a_window_that_was_kept_stands_on_the_sheet(certific
     assert told in Reader(render(certificate)).text
     certificate["time"]["step"] = None
     said = (
-        "What was to be kept (window 17:00-20:00): Euclidean distance of a series from its original, on average 1.04 "
+        "What had to be kept (window 17:00-20:00): Euclidean distance of a series from its original, on average 1.04 "
         "in the unit of the data"
     )
     assert said in Reader(render(certificate)).text

@@ -1,10 +1,10 @@
 """What someone with partial knowledge learns from a release, against a baseline that never saw it.
 
-To add one, write a frozen dataclass on`shoal.model.Attack`, or on `SeriesAttack` in `ground` for one release of series.
-It has `name`, `meaning`, `against` (what it works on), `answers` (which question of the European authorities) and
-`knows` (what the adversary holds), and two verbs: `find` (there `look`) takes the original and what was published, and
-says what was found of each target; `risk` concludes over all of them. The adversary sees the published side alone. The
-original stands for what it knows of its targets, and for the truth it is scored by.
+To add one, write a frozen dataclass on `shoal.model.Attack`, or on `SeriesAttack` in `ground` for one release of
+series. It has `name`, `meaning`, `against` (what it works on), `answers` (which question of the European authorities)
+and `knows` (what the adversary holds), and two verbs: `find` (there `look`) takes the original and what was published,
+and returns what was found about each target; `risk` summarises all of them. The adversary sees the published side
+alone. The original provides what it knows about its targets, and the truth it is scored against.
 
 `against` is one of "values" and "slices" (one release of series), "envelopes" and "events" (one release of that form),
 "releases" (several of the same people) and "membership" (one release, and people outside it to compare with). Only the

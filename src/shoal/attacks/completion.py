@@ -19,14 +19,14 @@ from shoal.model import Findings, Interval, Panel, Risk
 
 @dataclass(frozen=True)
 class Completion(SeriesAttack[Risk]):
-    """The share of unknown readings that are read off the published series most like the known ones.
+    """The share of unknown readings that can be read off the published series most like the known ones.
 
-    Half of the instants of a target are known, every other one; the nearest published series by these stands for the
-    rest, and a reading is right where it is within `tolerance` of the target's own spread. The baseline takes for each
-    unknown reading the mean of the known ones before and after it, which needs no table. The control does the same to
-    subjects outside the table: what it finds is what anyone like these gives away, in the table or not.
+    Every other reading of a target is known; the published series nearest to these predicts the rest, and a prediction
+    is right if it is within `tolerance` of the target's own spread. The baseline predicts each unknown reading as the
+    mean of the known ones before and after it, which needs no table. The control attacks subjects outside the table:
+    what it finds can be inferred about anyone similar, in the table or not.
 
-    `prosecutor` is the share of those targets whose known readings fit best, 20 at least.
+    `prosecutor` is the share for the targets whose known readings fit best, at least 20 of them.
 
     It does not need to know which published series belongs to whom, so it can judge synthetic tables.
 
@@ -35,7 +35,7 @@ class Completion(SeriesAttack[Risk]):
     tolerance
         How far a reading may be off, in units of the target's own spread.
     n_targets
-        Attack so many targets, drawn at random; all of them by default.
+        Attack this many targets, drawn at random; all by default.
     seed
         Draws targets.
 
@@ -71,7 +71,7 @@ class Completion(SeriesAttack[Risk]):
         return "Every other reading of the target."
 
     def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> CompletionFindings:
-        """The share of each target's unknown readings that are right, by the table and without it."""
+        """The share of each target's unknown readings that are right, with the table and without it."""
         targets = need_targets(truth.targets)
         inside, plain, apart = self._right(original, published, targets)
         far = np.zeros(0) if outside is None else self._right(outside, published, np.arange(outside.n_series))[0]
@@ -106,9 +106,9 @@ class Completion(SeriesAttack[Risk]):
         return replace(risk, sentence=f"{risk.sentence}{beside_control(risk, len(outside))}.")
 
     def _right(self, panel: Panel, published: Panel, rows: Rows) -> tuple[Floats, Floats, Floats]:
-        """Of each series the share of right readings, by the table and by its own neighbours, NaN where it has none.
+        """For each series, the share of right readings, from the table and from its own neighbours, NaN if it has none.
 
-        And how far the known ones are from those of the published series, in units of the series' spread.
+        Also the distance of the known readings from the published series, in units of the series' spread.
         """
         ground = find_ground("Completion", panel, published)
         if ground.n_instants < 2:
@@ -118,7 +118,7 @@ class Completion(SeriesAttack[Risk]):
         distinct, _ = find_classes(ground.published.reshape(len(ground.published), -1))
         shown = distinct.reshape(len(distinct), *ground.published.shape[1:])
         distances, start, which = nearest_rows(_flat(known), _flat(shown[:, ::2]))
-        guess = shown[:, 1::2][which[start[:-1]]]  # of several that fit alike the first
+        guess = shown[:, 1::2][which[start[:-1]]]  # the first of several that fit equally well
         after = np.concatenate([known[:, 1:], known[:, -1:]], axis=1)
         own = (known[:, : hidden.shape[1]] + after[:, : hidden.shape[1]]) / 2.0
         spread = spreads(_flat(x))[:, None]
@@ -135,7 +135,7 @@ class Completion(SeriesAttack[Risk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CompletionFindings(Findings):
-    """Shares of unknown readings that are right: of each target, without the table, and of those outside."""
+    """Shares of unknown readings that are right: for each target, without the table, and for those outside."""
 
     targets: Rows
     right: Floats

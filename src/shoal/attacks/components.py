@@ -1,10 +1,10 @@
-"""Taking additive noise out of published series by what they have in common.
+"""Filtering additive noise out of published series by what they have in common.
 
     y = x + e,   e of variance s^2,   x around its mean = what few components explain + a rest of its own
 
-Components are kept while their variance exceeds what noise alone would give (Marchenko and Pastur), and weighed down by
-its share in them. The rest r(t) of a series is weighed by (v(t) - s^2) / v(t), where v(t) is its variance at instant t:
-of what no component explains, as much is signal as exceeds the noise. Both are Wiener's filter.
+Components are kept while their variance exceeds what noise alone would produce (Marchenko and Pastur), and are weighted
+by their share of signal. The rest r(t) of a series is weighted by (v(t) - s^2) / v(t), where v(t) is its variance at
+instant t: what exceeds the noise counts as signal. Both are Wiener filters.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _CALM = 0.1  # the share of series that vary least, by which noise of unknown st
 
 
 def denoise(values: Floats, snr: float | None) -> tuple[Floats, int]:
-    """Published values (series, instants, channels) without noise, as far as it can be told, and components kept.
+    """Published values (series, instants, channels) with noise filtered out as far as possible, and the number of
+    components.
 
-    Equal series stay equal. Gaps stay gaps; while components are sought they have the mean of their instant.
+    Equal series stay equal. Gaps stay gaps; during the decomposition they take the mean of their instant.
     """
     result = np.empty(values.shape)
     kept = 0
@@ -55,10 +56,10 @@ def _denoise_channel(y: Floats, snr: float | None) -> tuple[Floats, int]:
 
 
 def _components(centred: Floats) -> tuple[Floats, NDArray[np.float64]]:
-    """Directions with more variance than noise alone would have, and the share of signal in each."""
+    """Directions with more variance than noise alone, and the share of signal in each."""
     n, width = centred.shape
-    # The smaller table of products has the same energies, in a third of the time of a decomposition of the whole. On
-    # one thread the result does not depend on the machine.
+    # The smaller matrix of products has the same eigenvalues, in a third of the time of a full decomposition. With one
+    # thread, the result does not depend on the machine.
     with threadpool_limits(limits=1):
         if n <= width:
             energy, sides = np.linalg.eigh(centred @ centred.T)
@@ -82,7 +83,8 @@ def _median(ratio: float) -> float:
 
 
 def _noise(y: Floats, snr: float | None) -> float:
-    """The variance of the noise: from the ratio the release states, else from how restless the calmest series are."""
+    """The variance of the noise: from the ratio that the release states, else from the changes in the smoothest
+    series."""
     if snr is not None:
         return float(np.nanvar(y)) / (1.0 + snr)
     if y.shape[1] < 3:

@@ -1,4 +1,4 @@
-"""Originals that a published table repeats, whoever each published series is said to belong to."""
+"""Originals that a published table repeats, whomever its series are said to belong to."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from shoal.model import Findings, Interval, Panel, Risk
 
 @dataclass(frozen=True)
 class CopiesRisk(Risk):
-    """What a table repeats of the originals.
+    """How many originals a table repeats.
 
     `success` is the share of originals that a published series repeats within the tolerance. Nobody guesses a whole
-    series without the table: the baseline is 0. The control is the share of subjects outside of whom the table has a
-    copy as well: where it is as high, series are alike by nature, and a copy says nothing.
+    series without the table, so the baseline is 0. The control is the share of subjects outside the table whom it
+    repeats as well: if that is as high, series are naturally alike, and a copy means nothing.
 
     Parameters
     ----------
@@ -35,10 +35,10 @@ class CopiesRisk(Risk):
 
     @property
     def goes_beyond_control(self) -> bool:
-        """Whether the table has copies that no likeness between people explains.
+        """Whether the table has copies that similarity between people does not explain.
 
-        More than of those outside, by the lower end of the interval; or, where none of them is repeated, one to the
-        last bit. Without a control any copy counts.
+        That is, more copies than of those outside, by the lower end of the interval; or, if none of those is repeated,
+        one copy to the last bit. Without a control, any copy counts.
         """
         if self.excess is None:
             return self.success > 0.0
@@ -53,14 +53,14 @@ class Copies(SeriesAttack[CopiesRisk]):
 
     with the spread of a series about its own mean, over the instants that both have. It does not need to know which
     published series belongs to whom, so it can judge synthetic tables: a generator that memorised its training data
-    repeats some of it.Series that never change are no targets: many are alike.
+    repeats some of it. Constant series are not attacked: many are alike.
 
     Parameters
     ----------
     tolerance
         How far a copy may be off, in units of the target's own spread.
     n_targets
-        Look for so many originals, drawn at random; all of them by default.
+        Look for this many originals, drawn at random; all by default.
     seed
         Draws targets.
 
@@ -95,13 +95,13 @@ class Copies(SeriesAttack[CopiesRisk]):
         return "The whole series of the target."
 
     def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> CopiesFindings:
-        """How near the nearest published series is to everyone inside, and to those `outside`."""
+        """The distance from everyone inside, and from those `outside`, to the nearest published series."""
         targets = need_targets(truth.targets)
         far = np.zeros(0) if outside is None else _nearness(outside, published, np.arange(outside.n_series))
         return CopiesFindings(targets, _nearness(original, published, targets), far)
 
     def risk(self, findings: CopiesFindings) -> CopiesRisk:
-        """The share of those that are repeated."""
+        """The share of originals that are repeated."""
         moving = np.isfinite(findings.near)
         n = int(moving.sum())
         if not n:
@@ -134,7 +134,8 @@ class Copies(SeriesAttack[CopiesRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CopiesFindings(Findings):
-    """How far the nearest published series is from each target, and from everyone outside; infinite where constant."""
+    """The distance from each target, and from everyone outside, to the nearest published series; infinite if
+    constant."""
 
     targets: Rows
     near: Floats
@@ -142,7 +143,7 @@ class CopiesFindings(Findings):
 
 
 def _nearness(panel: Panel, published: Panel, rows: Rows) -> Floats:
-    """Root mean square to the nearest published series, in units of each series' own spread."""
+    """Root mean square distance to the nearest published series, in units of each series' own spread."""
     ground = find_ground("Copies", panel, published)
     x = ground.original[rows].reshape(len(rows), -1)
     distinct, _ = find_classes(ground.published.reshape(len(ground.published), -1))
@@ -153,14 +154,14 @@ def _nearness(panel: Panel, published: Panel, rows: Rows) -> Floats:
 
 
 def _counted(hit: NDArray[np.bool_], outside: NDArray[np.bool_]) -> str:
-    """How many are repeated, before any share."""
+    """The number of repeated originals, stated before any share."""
     found, n = int(hit.sum()), len(hit)
     beside = f"; of {len(outside)} subjects outside, {int(outside.sum()) or 'none'}" if len(outside) else ""
     return f"The table repeats {found or 'none'} of {n} originals{beside}."
 
 
 def spreads(x: Floats) -> Floats:
-    """The standard deviation of each row about its own mean, over the readings there are; 0 where that is rounding."""
+    """The standard deviation of each row about its own mean, over its readings; 0 if it is only rounding."""
     known = ~np.isnan(x)
     count = np.maximum(known.sum(axis=1), 1)
     mean = np.where(known, x, 0.0).sum(axis=1) / count

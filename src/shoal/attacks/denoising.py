@@ -39,19 +39,19 @@ class DenoisingRisk(LinkRisk):
 class Denoising(SeriesAttack[DenoisingRisk]):
     """The chance to find a target's published series by a few readings, after noise was filtered out of the release.
 
-    Series have much in common, noise has not. The adversary splits the release into principal components, keeps
-    those above what noise alone would give, and weighs everything by its share of signal (Wiener's filter); then it
+    Series have much in common; noise does not. The adversary decomposes the release into principal components, keeps
+    those above what noise alone would produce, and weights everything by its share of signal (Wiener filter); then it
     links n known readings to the filtered series as `KnownPoints` does.
 
     Parameters
     ----------
     n
-        How many readings the adversary knows of each target, at random instants.
+        How many readings of each target the adversary knows, at random instants.
     snr
-        The signal-to-noise ratio the release states, of the variances. By default it is judged by how restless the
-        calmest series are, which takes slow noise for signal.
+        The signal-to-noise ratio of variances that the release states. By default it is estimated from the changes in
+        the smoothest series, which mistakes slow noise for signal.
     n_targets
-        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
+        Attack this many targets, drawn at random; all by default. Candidates are never sampled.
     seed
         Draws targets and instants.
 
@@ -112,22 +112,21 @@ class Denoising(SeriesAttack[DenoisingRisk]):
         """The chance to find a target's own published series, and what filtering adds to it."""
         after, before = self._link.risk(findings.after), self._link.risk(findings.before)
         figures = {field.name: getattr(after, field.name) for field in fields(LinkRisk)}
-        figures["sentence"] = after.sentence.replace(
-            "; by guessing", f", without filtering {percent(before.success)}; by guessing"
-        )
+        found, _, guessing = after.sentence.rpartition("; ")
+        figures["sentence"] = f"{found}, without filtering {percent(before.success)}; {guessing}"
         return DenoisingRisk(
             **figures, plain=before.success, plain_interval=before.interval, n_components=findings.n_components
         )
 
     @property
     def _link(self) -> KnownPoints:
-        # Filtering is about noise; on another scale `KnownPoints` alone says more than a filter adds.
+        # Filtering addresses noise; on another scale, `KnownPoints` alone says more than a filter adds.
         return KnownPoints(int(self.n), scale="same", seed=self.seed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DenoisingFindings(Findings):
-    """Links to filtered series and to those published. Which components stand out depends on everyone."""
+    """Links to filtered series and to published ones. Which components stand out depends on everyone."""
 
     after: LinkFindings
     before: LinkFindings

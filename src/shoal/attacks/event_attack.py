@@ -16,7 +16,7 @@ R = TypeVar("R", bound=Risk)
 
 @dataclass(frozen=True)
 class EventAttack(Attack[R]):
-    """An attack by somebody who knows quasi-identifiers and times of events, on events that may have been moved."""
+    """An attack by someone who knows quasi-identifiers and times of events, on events that may have been moved."""
 
     against: ClassVar[str] = "events"
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}

@@ -1,6 +1,7 @@
-"""What an attack starts from: both panels over the same instants, and who is behind the published series.
+"""The starting point of an attack: both panels over the same instants, and who is behind the published series.
 
-The truth is there to score an attack, and to say what the adversary knows of its targets. An adversary never sees it.
+The truth serves to score an attack, and to provide what the adversary knows about its targets. An adversary never sees
+it.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 NOBODY = -1
-"""Who is behind a fictive row."""
+"""The subject of a fictive row."""
 
 OFF_SCALE = 0.5
-"""A mean over the whole release that is off by more than this share is that of another scale."""
+"""If the mean over the whole release differs by more than this share, the release is on another scale."""
 
 NO_LEVELS = Moments(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
-"""Where there is one way to show the originals, and nobody asks how many readings they have."""
+"""Used if there is only one way to show the originals, so that the number of readings does not matter."""
 
 
 class NothingSharedError(ParameterError):
-    """Readings of the same instants are to be compared, and there are none."""
+    """Readings at the same instants must be compared, but there are none."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,12 +46,12 @@ class Ground:
 
     @property
     def n_instants(self) -> int:
-        """Instants that both have."""
+        """The common instants."""
         return len(self.times)
 
 
 class Clocked(Protocol):
-    """What has instants and channels: a panel, or the clock of one whose series lie elsewhere."""
+    """Anything with instants and channels: a panel, or the clock of one whose series are elsewhere."""
 
     @property
     def times(self) -> NDArray[Any]:
@@ -59,7 +60,7 @@ class Clocked(Protocol):
 
     @property
     def timezone(self) -> str | None:
-        """The zone whose days and hours people mean."""
+        """The time zone of days and hours."""
         ...
 
     @property
@@ -70,19 +71,19 @@ class Clocked(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignment:
-    """How both sides come to the same instants, series by series."""
+    """How both sides are brought to the same instants, series by series."""
 
     times: NDArray[Any]
-    """As the clock of the original shows them: days and hours of the adversary are local ones."""
+    """Shown on the clock of the original: the adversary's days and hours are local."""
     common: Rows
     """Positions of these instants in the original; none if the release is coarser."""
     kept: Rows
     """Positions of these instants in the release."""
     cells: tuple[slice, ...] = ()
-    """Where the release is coarser, the stretch of the original that each instant stands for."""
+    """If the release is coarser, the stretch of the original that each instant stands for."""
 
     def ways(self, x: Floats) -> list[Floats]:
-        """Originals (series, instants, channels) as the release may show them: of a coarser one there are several."""
+        """Originals (series, instants, channels) as the release may show them: several ways if it is coarser."""
         if not self.cells:
             return [x[:, self.common]]
         return [
@@ -98,7 +99,7 @@ class Alignment:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Truth:
-    """Who is behind each published row, and whom the attack is after."""
+    """Who is behind each published row, and who is attacked."""
 
     rows: Rows
     """The original each published row stands for; NOBODY for a fictive one."""
@@ -107,13 +108,13 @@ class Truth:
     subjects: Rows
     """The subject of each original."""
     targets: Rows
-    """Positions of the originals under attack. All of them are published: the adversary is taken to know that."""
+    """Positions of the originals under attack. All are published, and the adversary is assumed to know that."""
     n_left_out: int
     """Originals that were not published."""
     first: int = 0
-    """Originals in the shards before: draws go by positions in the whole."""
+    """Number of originals in the shards before: draws depend on positions in the whole."""
     is_shard: bool = False
-    """Whether there are others, so that nothing may be concluded from this one."""
+    """Whether there are other shards, so that nothing may be concluded from this one."""
 
     @property
     def of_targets(self) -> Rows:
@@ -122,10 +123,11 @@ class Truth:
 
 
 class SeriesAttack(Attack[R_co]):
-    """An attack on one release of series of values. What is special about it is in `look` and `risk`."""
+    """An attack on one release of series of values. Subclasses define `look` and `risk`."""
 
     needs_rows: ClassVar[bool] = True
-    """Whether it must be known which original each published series stands for; else everyone counts as published."""
+    """Whether the attack needs to know which original each published series stands for; else everyone counts as
+    published."""
 
     def find(
         self,
@@ -137,7 +139,7 @@ class SeriesAttack(Attack[R_co]):
         first: int | None = None,
         **further: Any,
     ) -> Any:
-        """What is found of each target; whatever else an attack takes goes to `look`."""
+        """What is found about each target; further arguments go to `look`."""
         need_panel(type(self).__name__, published)
         if rows is None and not self.needs_rows:
             truth = everybody(original, targets)
@@ -148,7 +150,7 @@ class SeriesAttack(Attack[R_co]):
         return self.look(original, published, truth, **further)
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> Any:
-        """What is found of each target, given who is behind the published rows."""
+        """What is found about each target, given who is behind the published rows."""
         raise NotImplementedError
 
 
@@ -165,7 +167,7 @@ def need_panel(name: str, published: object) -> Panel:
 def find_truth(
     original: Panel, published: Panel, rows: ArrayLike | None, targets: ArrayLike | None, first: int | None = None
 ) -> Truth:
-    """Read who is behind each published row; targets are those that are published."""
+    """Read who is behind each published row; targets are the published originals."""
     n = original.n_series
     if rows is None:
         if published.n_series != n:
@@ -187,7 +189,7 @@ def find_truth(
 
 
 def everybody(original: Panel, targets: ArrayLike | None) -> Truth:
-    """Nobody says which published series belongs to whom: all originals count as members of the table."""
+    """It is unknown which published series belongs to whom: all originals count as members of the table."""
     subjects, n = original.subject_codes, original.n_series
     wanted = np.arange(n) if targets is None else np.unique(read_positions("targets", targets, n))
     return Truth(np.full(n, NOBODY), subjects, subjects, wanted, 0)
@@ -214,16 +216,17 @@ def read_positions(name: str, given: ArrayLike, n: int, least: int = 0) -> Rows:
 def find_ground(name: str, original: Panel, published: Panel) -> Ground:
     """Bring both panels to the instants they share.
 
-    Where the release is coarser, a published value stands for the stretch from its instant to the next (the last one
-    for as long as the one before). The adversary works out from the general level whether that is the first reading,
-    the mean or the sum of the stretch, and treats what it knows alike; where the level is none of these, the release is
-    on another scale, and it takes the mean.
+    If the release is coarser, a published value covers the stretch from its instant to the next (the last one as long
+    as the one before). The adversary infers from the overall level whether it is the first reading, the mean or the sum
+    of the stretch, and treats its knowledge the same way; if the level matches none of these, the release is on another
+    scale, and the mean is used.
     """
     return find_grounds(name, original, published, is_shard=False)[0][0]
 
 
 def find_grounds(name: str, original: Panel, published: Panel, is_shard: bool) -> tuple[list[Ground], Moments]:
-    """The same; of a shard by each way the release may show the originals, with levels to choose by over all shards."""
+    """The same for a shard, by each way the release may show the originals, with levels to choose by over all
+    shards."""
     both = align(name, original, published)
     p = both.published(_deep(published))
     ways = both.ways(_deep(original))
@@ -236,13 +239,13 @@ def find_grounds(name: str, original: Panel, published: Panel, is_shard: bool) -
 
 
 def shown_way(levels: Moments) -> int:
-    """The way whose level over all originals is nearest to that of the release, whose level is the last."""
+    """The way whose level over all originals is nearest to that of the release, which comes last."""
     if len(levels.means) < 2:
         return 0
     off = np.abs(levels.means[:-1] - levels.means[-1])
     nearest = int(np.argmin(off))
     if off[nearest] > OFF_SCALE * abs(levels.means[nearest]):
-        return 1  # up to a factor the mean is the sum as well
+        return 1  # up to a factor, the mean is also the sum
     return nearest
 
 
@@ -269,7 +272,7 @@ def align(name: str, original: Clocked, published: Clocked) -> Alignment:
 
 
 def find_classes(rows: Floats) -> tuple[Floats, Rows]:
-    """The different rows, and which of them each row is, numbered by first appearance."""
+    """The distinct rows, and the number of each row among them, by first appearance."""
     plain = np.ascontiguousarray(rows) + 0.0  # -0.0 and 0.0 are one value to an adversary
     first = row_classes(plain.view(np.uint64))
     distinct = np.unique(first)
@@ -281,7 +284,7 @@ def _deep(panel: Panel) -> Floats:
 
 
 def is_coarser(fine: NDArray[Any], coarse: NDArray[Any]) -> bool:
-    """Whether the release has a longer step; a single instant may stand for all."""
+    """Whether the release has a longer step; a single instant may cover everything."""
     if len(fine) < 2 or len(coarse) < 2:
         return len(fine) > len(coarse)
     step, other = (np.diff(times.astype(np.int64)).min() for times in (fine, coarse))
@@ -301,12 +304,12 @@ def _coarse(name: str, fine: NDArray[Any], coarse: NDArray[Any]) -> Alignment:
 
 
 def count_readings(values: Floats) -> Moments:
-    """How many readings there are to know; if there is one way to show them, nobody asks for their level."""
+    """Number of readings that can be known; with only one way to show them, their level does not matter."""
     return Moments(np.array([np.count_nonzero(~np.isnan(values))]), np.zeros(1), np.zeros(1))
 
 
 def _levels(several: Sequence[Floats]) -> Moments:
-    """Number and mean of all readings of each; nobody asks how far they spread."""
+    """Number and mean of all readings of each."""
     known = [values[~np.isnan(values)] for values in several]
     means = np.array([float(one.mean()) if one.size else 0.0 for one in known])
     return Moments(np.array([one.size for one in known], dtype=np.int64), means, np.zeros(len(known)))

@@ -26,7 +26,7 @@ def check_cycle(cycle: object) -> None:
 
 
 def find_slots(times: NDArray[Any], cycle: Cycle) -> Rows:
-    """Where in its cycle each instant lies; a week begins on Monday."""
+    """The position of each instant in its cycle; a week begins on Monday."""
     if not isinstance(cycle, str):
         if times.dtype.kind == "M":
             return np.arange(len(times)) % cycle
@@ -39,7 +39,7 @@ def find_slots(times: NDArray[Any], cycle: Cycle) -> Rows:
 
 
 def mean_cycles(values: Floats, slots: Rows, common: Rows) -> Floats:
-    """The mean at each of the common slots, (series, slots x channels), over the readings there are."""
+    """The mean at each of the common slots, (series, slots x channels), over the readings present."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a slot without a reading stays missing
         parts = [np.nanmean(values[:, slots == slot], axis=1) for slot in common]
@@ -64,7 +64,7 @@ def describe(values: Floats, slots: Rows, common: Rows) -> Floats:
 
 
 def alike_scaled(known: Floats, shown: Floats) -> tuple[Floats, Floats]:
-    """Both with every column in units of its spread among the published ones; what is constant there is left out."""
+    """Both with every column in units of its spread among the published series; constant columns are dropped."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         spread = np.nanstd(shown, axis=0)

@@ -23,18 +23,18 @@ _CLASS, _HITS, _ROW = "__class", "__hits", "__row"
 
 @dataclass(frozen=True)
 class HomogeneityRisk(Risk):
-    """A risk worked out exactly, before and after.
+    """A risk computed exactly, before and after.
 
     Parameters
     ----------
     highest
-        The chance for the target most at risk among those whom some published event could be; `success` is the mean
+        The chance for the target most at risk among those that some published event could be; `success` is the mean
         over all targets.
     before, before_highest
         The same two for events published as they are, without any protection.
     n_unmatched, unmatched
-        Targets whom no published event in reach could be, and the mean chance for them. They were suppressed, and that
-        tells something: only values that are too frequent are.
+        Targets that no published event in reach could be, and the mean chance for them. They were suppressed, which is
+        itself informative: only values that are too frequent are suppressed.
     """
 
     highest: float = 0.0
@@ -46,21 +46,21 @@ class HomogeneityRisk(Risk):
 
 @dataclass(frozen=True)
 class Homogeneity(EventAttack[HomogeneityRisk]):
-    """The chance to tell the sensitive value of an event, for someone who knows its quasi-identifiers and its time.
+    """The chance to learn the sensitive value of an event from its quasi-identifiers and its time.
 
     The adversary collects the published events that the target could be: those of the target's snapshot and of the
     `window` - 1 snapshots after it, as an event may have been moved, whose quasi-identifiers are the target's or cover
-    them. Each is held to be the target with the same chance, and in a group of several each of its sensitive values
-    with the share it has. What this gives the target's true value is the chance of success. Where no published event
-    matches, the target was suppressed, and the adversary guesses the value that is most often the most frequent one of
-    a snapshot in reach: a method that publishes as much as it can suppresses no other. Worked out for every event, so
-    the interval is a point. The baseline knows only how frequent each value is among all events.
+    them. Each is equally likely to be the target, and within a group each sensitive value is as likely as its share.
+    The probability of the target's true value is the chance of success. If no published event matches, the target was
+    suppressed, and the adversary guesses the value that is most often the most frequent one of a snapshot in reach: a
+    method that publishes as much as possible suppresses no other. Computed for every event, so the interval is a point.
+    The baseline knows only the frequency of each value among all events.
 
     Parameters
     ----------
     window
-        The window of the method: events stand at most window - 1 snapshots after their own. 1 for an adversary who
-        trusts timestamps, or a release that keeps them.
+        The window of the method: events are published at most window - 1 snapshots after their own. 1 for an adversary
+        who trusts timestamps, or a release that keeps them.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
     @property
     def knows(self) -> str:
         """What the adversary holds."""
-        return "Of every target the quasi-identifiers and the time of the event."
+        return "The quasi-identifiers and the time of every target's event."
 
     def find(self, original: Events, published: EventTables) -> HomogeneityFindings:  # type: ignore[override]
         """The chances of every original event, and of the same events published as they are."""
@@ -99,7 +99,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
         return HomogeneityFindings(after, np.where(matched, after, suppressed), matched, before, baseline)
 
     def risk(self, findings: HomogeneityFindings) -> HomogeneityRisk:
-        """The chance to tell a sensitive value, on average and at most."""
+        """The chance to learn a sensitive value, on average and at most."""
         chances, matched, before = findings.chances, findings.matched, findings.before
         mean, chance = float(chances.mean()), float(findings.baseline.mean())
         return HomogeneityRisk(
@@ -126,7 +126,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
     def _chances(
         self, original: Events, published: EventTables, window: int, instants: pl.Series
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """For each original event the chance of its value, and whether any published event matches it."""
+        """For each original event, the chance of its value, and whether any published event matches it."""
         total, right = np.zeros(len(original)), np.zeros(len(original))
         reach = _reach(original, published)
         hits = reach.group_by(TIME, _CLASS).agg(pl.col(_HITS).sum())
@@ -141,7 +141,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
     def _chances_of_suppressed(
         self, original: Events, published: EventTables, baseline: NDArray[np.float64], instants: pl.Series
     ) -> NDArray[np.float64]:
-        """For each original event the chance that a guess at what is most frequent around it is right."""
+        """For each original event, the chance that guessing the most frequent value around it is right."""
         sensitive, counts = published.sensitive, published.counts
         if counts is None:
             counts = published.records.with_columns(pl.lit(1).alias(COUNT))
@@ -164,7 +164,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
 
 
 def match_events(original: Events, published: EventTables, window: int) -> Iterator[pl.DataFrame]:
-    """For each original event, by `__row`, which values the published events have that it could be.
+    """For each original event, by `__row`, the values of the published events that it could be.
 
     One frame per distance, with the sensitive value and in `__hits` the expected number of events with it.
     """
@@ -175,7 +175,7 @@ def match_events(original: Events, published: EventTables, window: int) -> Itera
 
 
 def _reach(original: Events, published: EventTables) -> pl.DataFrame:
-    """How many published events each kind of person could be at each instant, by their sensitive value."""
+    """How many published events each kind of person could be at each instant, by sensitive value."""
     names = list(original.quasi)
     keyed = original.frame.with_columns(_keys(original.frame, names).alias(_CLASS))
     return _matches(published, keyed.unique(_CLASS, keep="first").select(_CLASS, *names), names)
@@ -197,21 +197,21 @@ def _targets(original: Events, window: int, instants: pl.Series) -> Iterator[pl.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HomogeneityFindings(Findings):
-    """Of every event the chance to tell its value. Events are not sharded."""
+    """For every event, the chance to learn its value. Events are not sharded."""
 
     after: NDArray[np.float64]
-    """By published events that it could be; 0 if there is none."""
+    """From published events that it could be; 0 if there is none."""
     chances: NDArray[np.float64]
-    """By what the adversary makes of everything, missing events included."""
+    """From everything the adversary sees, including that an event is missing."""
     matched: NDArray[np.bool_]
     """Whether it could be any published event."""
     before: NDArray[np.float64]
-    """Published as they are."""
+    """If published as they are."""
     baseline: NDArray[np.float64]
 
 
 def _at_worst(chances: NDArray[np.float64], matched: NDArray[np.bool_]) -> str:
-    """The highest chance, of those whom a published event could be and of those who are seen to be missing."""
+    """The highest chance, for those that a published event could be and for those seen to be missing."""
     if matched.all():
         return f"For the event most at risk it is {percent(float(chances.max()))}."
     n_missing = int(np.count_nonzero(~matched))
@@ -236,7 +236,7 @@ def _matches(published: EventTables, kinds: pl.DataFrame, names: list[str]) -> p
         both = like.join(shares, on=[TIME, GROUP])
         expected = both["__like"].cast(pl.Float64) * both[COUNT] / both["__size"]
         return both.with_columns(expected.alias(_HITS)).group_by(TIME, _CLASS, sensitive).agg(pl.col(_HITS).sum())
-    # Each different coarse record against each kind of person, at all instants at once: far fewer than events.
+    # Each distinct coarse record against each kind of person, at all instants at once: far fewer than events.
     coarse = records.columns[1:-1]
     marked = records.with_columns(_keys(records, coarse).alias("__coarse"))
     different = marked.unique("__coarse", keep="first").select("__coarse", *coarse)
@@ -259,7 +259,7 @@ def _covers(row: dict[str, Any], kinds: pl.DataFrame, names: list[str]) -> pl.Se
         elif row[f"{name}_high"] is None:
             fit = entries.is_null()
         elif row[f"{name}_low"] is None:
-            # Without a low end some of the group have no value at all.
+            # Without a lower end, some of the group have no value at all.
             fit = (entries <= row[f"{name}_high"]).fill_null(True)
         else:
             fit = entries.is_between(row[f"{name}_low"], row[f"{name}_high"]).fill_null(False)
@@ -268,7 +268,7 @@ def _covers(row: dict[str, Any], kinds: pl.DataFrame, names: list[str]) -> pl.Se
 
 
 def _keys(frame: pl.DataFrame, names: list[str]) -> pl.Series:
-    """One text per row that is equal where all these columns are."""
+    """One text per row, equal if all these columns are."""
     if not names:
         return pl.Series([""] * len(frame), dtype=pl.String)
     parts = pl.concat_list([pl.col(name).cast(pl.String) for name in names])
@@ -276,7 +276,7 @@ def _keys(frame: pl.DataFrame, names: list[str]) -> pl.Series:
 
 
 def _as_they_are(original: Events) -> EventTables:
-    """The original events, each a bucket of its own."""
+    """The original events, each in its own bucket."""
     frame = original.frame.with_columns(pl.int_range(pl.len()).alias(GROUP))
     records = frame.select(pl.col(original.time).alias(TIME), GROUP, *original.quasi)
     counts = frame.select(pl.col(original.time).alias(TIME), GROUP, original.sensitive, pl.lit(1).alias(COUNT))

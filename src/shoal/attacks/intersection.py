@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from shoal.attacks.ground import Rows, Truth, find_classes, find_ground, find_truth, need_panel, need_targets
 from shoal.attacks.links import N_WORST, Links
 from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
-from shoal.attacks.words import between, check_choice, check_targets, percent
+from shoal.attacks.words import against_guessing, between, check_choice, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Attack, Findings, Interval, Panel, Risk
@@ -20,11 +20,11 @@ from shoal.model import Attack, Findings, Interval, Panel, Risk
 
 @dataclass(frozen=True)
 class IntersectionRisk(Risk):
-    """What several releases give away together.
+    """What several releases reveal together.
 
-    `success` is the mean over targets of 1/m where the target is among the m subjects left, and 0 where it is not;
-    the interval is Wilson's. The baseline picks a subject by chance. The control is the best of the releases alone:
-    what the intersection does not add. `prosecutor` is the largest mean over targets with as few subjects left.
+    `success` is the mean over targets of 1/m if the target is among the m subjects left, and 0 if it is not; the
+    interval is Wilson's. The baseline picks a subject at random. The control is the best single release: what the
+    intersection does not add. `prosecutor` is the largest mean over targets with equally few subjects left.
 
     Parameters
     ----------
@@ -40,34 +40,34 @@ class IntersectionRisk(Risk):
 
 @dataclass(frozen=True)
 class Intersection(Attack[IntersectionRisk]):
-    """The chance to tell a subject from others by what several releases say together.
+    """The chance to distinguish a subject from others by combining several releases.
 
     In every release a target has candidates: the subjects whose published series cannot be distinguished from its own.
     The person behind the target's series must be a candidate in all releases:
 
         left(i) = candidates of i in release 1 ∩ ... ∩ candidates of i in release R,   chance(i) = 1 / #left(i)
 
-    Two releases may keep k-anonymity each, in other groups, and leave one subject. It is taken that a subject can be
-    recognised from one release to the next, by members of groups that become known; that is the cautious case.
+    Two releases may each keep k-anonymity, in different groups, and together leave one subject. A subject is assumed to
+    be recognisable from one release to the next, through group members that become known; that is the cautious case.
 
-    Under keyed pseudonyms no such knowledge is needed: a series has one name in all releases, so that anyone can join
-    them to one, and the target's series is told from others by all of it:
+    Keyed pseudonyms make such knowledge unnecessary: a series has one name in all releases, so anyone can join them
+    into one, and the whole joined series distinguishes the target from others:
 
         left(i) = subjects with a series that in every release is published like i, or absent where i is
 
-    Where each subject has one series, both are the same.
+    If each subject has one series, both are the same.
 
     Parameters
     ----------
     link
-        "told": the adversary is told which series are the target's; the cautious figure.
-        "totals": it looks for the nearest series by totals, as `KnownTotals` does.
+        "told": the adversary knows which series are the target's; the cautious figure. "totals": it looks for the
+        nearest series by totals, as `KnownTotals` does.
     names
-        "fresh": every release has names of its own. "keyed": they are made with one key, and the releases are joined.
+        "fresh": every release has its own names. "keyed": names are made with one key, and the releases are joined.
     step
-        With link="totals" what totals are of: "hour", "day", "week", "month", "all" or a number of instants.
+        With link="totals", the step that totals cover: "hour", "day", "week", "month", "all" or a number of instants.
     n_targets
-        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
+        Attack this many targets, drawn at random; all by default. Candidates are never sampled.
     seed
         Draws targets.
 
@@ -119,10 +119,11 @@ class Intersection(Attack[IntersectionRisk]):
         targets: ArrayLike | None = None,
         first: int | None = None,
     ) -> IntersectionFindings:
-        """The subjects left to each target by several releases of the same originals.
+        """The subjects left for each target by several releases of the same originals.
 
-        `rows` has for each release which original each published row stands for, -1 for none; `targets` are positions
-        of originals, by default all whose subjects are in every release, and with keyed names all that are themselves.
+        `rows` gives for each release the original that each published row stands for, -1 for none; `targets` are
+        positions of originals, by default all whose subjects are in every release, or with keyed names all that are in
+        every release themselves.
         """
         releases = [published] if isinstance(published, Panel) else list(published)
         if not releases:
@@ -134,7 +135,7 @@ class Intersection(Attack[IntersectionRisk]):
         for release, own_rows in zip(releases, stands_for, strict=True):
             need_panel("Intersection", release)
             truth = find_truth(original, release, own_rows, wanted)
-            wanted = need_targets(truth.targets)  # in the next one only those who are in all so far
+            wanted = need_targets(truth.targets)  # in the next one, only those who are in all so far
             truths.append(truth)
         joined = _join(releases, truths) if self.names == "keyed" else None
         everywhere = truth.targets
@@ -153,7 +154,7 @@ class Intersection(Attack[IntersectionRisk]):
         return IntersectionFindings(truth.targets, left.sum(axis=1), left[mine], tuple(alone), original.n_subjects)
 
     def risk(self, findings: IntersectionFindings) -> IntersectionRisk:
-        """The chance to tell a target from all others."""
+        """The chance to distinguish a target from all others."""
         left, own, alone = findings.left, findings.own, findings.alone
         chance = np.where(own, 1.0 / np.maximum(left, 1), 0.0)
         n, success = len(chance), float(chance.mean())
@@ -164,7 +165,7 @@ class Intersection(Attack[IntersectionRisk]):
         sentence = (
             f"Someone who {verb} {len(alone)} releases tells a target from all others with a chance of "
             f"{percent(success)} ({between(interval)}; {n} targets), by the best of them alone {percent(best)}; "
-            f"by guessing {percent(guess)}."
+            f"{against_guessing(success, interval, guess)}."
         )
         return IntersectionRisk(
             success=success,
@@ -189,7 +190,7 @@ class Intersection(Attack[IntersectionRisk]):
         *,
         rows: Sequence[ArrayLike | None] | None = None,
     ) -> tuple[Rows, Rows]:
-        """Positions of the targets, and to how many subjects all releases together narrow each down."""
+        """Positions of the targets, and the number of subjects to which all releases together narrow each down."""
         found = self.find(original, published, rows=rows)
         return found.targets, found.left
 
@@ -236,7 +237,7 @@ class Intersection(Attack[IntersectionRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntersectionFindings(Findings):
-    """Subjects left to each target. Another release may have grouped the same people in other shards."""
+    """Subjects left for each target. Another release may have grouped the same people in other shards."""
 
     targets: Rows
     left: Rows
@@ -263,7 +264,7 @@ class _Joined:
 
     @property
     def is_somewhere(self) -> NDArray[np.bool_]:
-        """Which originals are in one at least."""
+        """Which originals are in at least one."""
         found: NDArray[np.bool_] = np.any([row >= 0 for row in self.rows], axis=0)
         return found
 

@@ -27,18 +27,18 @@ CELLS = 20_000_000  # pairs of target and different series worked on at a time
 
 @dataclass(frozen=True)
 class KnownPointsRisk(LinkRisk):
-    """What a few known readings of a target give away.
+    """What a few known readings of a target reveal.
 
     Parameters
     ----------
     n_points
-        How many readings are known of each target.
+        How many readings of each target are known.
     inferred, inferred_baseline
-        Share of the other instants whose reading the adversary can then tell: all candidates show the same value, and
-        it is the target's. On another scale every candidate is fitted to the known readings, and all must be right.
-        Without the release, the median of the known readings is told for all others.
+        Share of the other instants whose reading the adversary can then infer: all candidates show the same value, and
+        it is the target's. On another scale, every candidate is fitted to the known readings, and all must be right.
+        Without the release, the median of the known readings is the guess for all others.
     proven
-        With choose="worst" the share of targets for whom no other n instants would be worse, compared the same way.
+        With choose="worst", the share of targets for whom no other n instants would be worse, compared the same way.
     fitted
         Whether candidates were compared up to level and unit, because that finds more.
     """
@@ -54,45 +54,45 @@ class KnownPointsRisk(LinkRisk):
 class KnownPoints(SeriesAttack[KnownPointsRisk]):
     """The chance to find a target's published series by a few of its readings.
 
-    Of each target the readings at n instants are known. The candidates are the published series nearest to them (least
-    mean square at those instants): where the release shows true values these are the series that show exactly the
-    known readings; where it shows means or noisy values, the nearest of them. A target counts by the share of its own
-    among the candidates. At an instant of a coarser release the reading is the mean or the sum over its step,
-    whichever the release shows. A reading that is missing on either side tells nothing.
+    The readings of each target at n instants are known. The candidates are the published series nearest to them (least
+    mean square at those instants): if the release shows true values, the series with exactly the known readings; if it
+    shows means or noisy values, the nearest ones. A target's chance is the share of its own series among the
+    candidates. At an instant of a coarser release, the reading is the mean or the sum over its step, whichever the
+    release shows. A reading that is missing on either side is ignored.
 
     A release may have another level or unit, the same for all or one for each series (standardised, in shares, in
-    cents). Anyone who has three readings or more can compare up to both: the candidates are then those with the least
-    1 - r, r the correlation with the known readings, which is the best fit a + b y with b > 0. Both ways are taken, and
-    `success` is that of the better, one way for all targets; `prosecutor` and `highest` are the larger of both. An
-    adversary has to work out from the release which is right, so this is an upper view and errs on the safe side.
-    Series that are published alike are alike both ways: k of them leave 1/k.
+    cents). Anyone with three readings or more can compare up to both: the candidates are then those with the least 1 -
+    r, where r is the correlation with the known readings, which is the best fit a + b y with b > 0. Both ways are
+    tried; `success` is that of the better one, the same for all targets, and `prosecutor` and `highest` are the larger
+    of both. A real adversary must infer from the release which is right, so this is an upper bound and errs on the safe
+    side. Series that are published alike are alike both ways: k of them leave 1/k.
 
-    Slices without dates (whole-number instants, of an original with dates) are compared by the position in the slice:
-    of each target n readings of one stretch as long as a slice are known, the stretch drawn at random. All slices are
-    candidates, and only the target's slice of that stretch counts (of its slices the one most like the true stretch).
+    Slices without dates (whole-number instants, from an original with dates) are compared by position in the slice: n
+    readings of each target are known from one random stretch as long as a slice. All slices are candidates, and only
+    the target's slice of that stretch counts (the one of its slices most like the true stretch).
 
     Parameters
     ----------
     n
-        How many readings the adversary knows of each target. With fewer than n readings, all that there are.
+        How many readings of each target the adversary knows; all of them if there are fewer than n.
     choose
         "random" draws the instants, "peaks" takes those of the target's highest readings (by the sum of channels).
-        "worst" looks for the instants that give this target away most in this release, at most n of them: one by one,
-        each the one that raises the chance most, and where that is not proven to be the worst, all sets of n while
-        that takes no more than about two billion comparisons. No adversary can choose like that: it is a bound, tight
-        for true values and means, but of noisy readings some agree by luck for everyone. Up to level and unit it is
-        the worst of all sets where these are few, else of the peaks and the instants drawn.
+        "worst" searches for the instants, at most n, that expose this target most in this release: greedily, each time
+        the one that raises the chance most, and if that is not proven to be the worst, all sets of n as long as that
+        takes no more than about two billion comparisons. No adversary can choose like that: it is a bound, tight for
+        true values and means; among noisy readings, some agree by luck for everyone. Up to level and unit, it is the
+        worst of all sets if these are few, else of the peaks and the random instants.
     noise
         Standard deviation of the errors in what is known, as a share of that of all original readings.
     shift
-        The adversary's clock is off by a whole number of instants, up to so many; it tries them all.
+        The adversary's clock is off by up to this many instants; all shifts are tried.
     within
-        How far a told reading may be from the true one to count as inferred, as a share of the true one.
+        How far an inferred reading may be from the true one, as a share of the true one.
     scale
-        "any" compares both ways, "same" only as the values stand: faster, for releases that are known to show
-        readings in their own unit.
+        "any" compares both ways, "same" only the values as they are: faster, for releases known to show readings in
+        their own unit.
     n_targets
-        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
+        Attack this many targets, drawn at random; all by default. Candidates are never sampled.
     seed
         Draws targets, instants and errors. A target's draws do not depend on who else is attacked.
 
@@ -142,7 +142,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
     def knows(self) -> str:
         """What the adversary holds."""
         readings = "Readings with errors" if self.noise else "Exact readings"
-        which = {"random": "drawn at random", "peaks": "where they are highest", "worst": "where they tell most"}
+        which = {"random": "drawn at random", "peaks": "where they are highest", "worst": "where they reveal most"}
         clock = " by an uncertain clock" if self.shift else ""
         return f"{readings} at {self.n} instant{'s' if self.n > 1 else ''} {which[self.choose]}{clock}."
 
@@ -152,7 +152,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         return not self.noise and self.choose != "worst"
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
-        """The published series nearest to the known readings, and what these tell."""
+        """The published series nearest to the known readings, and what these reveal."""
         grounds, levels, truth = find_scenes("KnownPoints", original, published, truth, self.seed)
         scene = Scene.of(grounds[0], truth)
         return LinkFindings.of(truth, (self._views(replace(scene, ground=ground)) for ground in grounds), levels)
@@ -166,19 +166,19 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         rows: ArrayLike | None = None,
         targets: ArrayLike | None = None,
     ) -> tuple[KnownPointsRisk, ...]:
-        """The same for several numbers of known readings; those of a smaller number are among those of a larger."""
+        """The same for several numbers of known readings; smaller sets are part of larger ones."""
         for n in ns:
             check_count("ns", n, 1)
         several = [replace(self, n=int(n)) for n in ns]
         return tuple(one.attack(original, published, rows=rows, targets=targets) for one in several)
 
     def candidates(self, original: Panel, published: Panel, *, rows: ArrayLike | None = None) -> Chances:
-        """For every target how many published series fit alike, and how many of these are its own."""
+        """For every target, how many published series fit equally well, and how many of these are its own."""
         findings: LinkFindings = self.find(original, published, rows=rows)
         return findings.taken[better(findings.taken)]
 
     def risk(self, findings: LinkFindings) -> KnownPointsRisk:
-        """The chance to find a target's own published series, and the share of its other readings that are told."""
+        """The chance to find a target's own published series, and the share of its other readings that are revealed."""
         views = findings.taken
         if not findings.levels.counts[shown_way(findings.levels)]:
             raise ParameterError(
@@ -202,7 +202,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         return min(int(self.n), scene.ground.n_instants)
 
     def _views(self, scene: Scene) -> tuple[View, ...]:
-        """What is found by the values as they stand; and up to level and unit, where enough is known for that."""
+        """What is found by the values as they are; and up to level and unit, if enough is known for that."""
         ways = (False, True) if self.scale == "any" and self._n(scene) >= LEAST else (False,)
         height = max(1, CELLS // scene.series.shape[2])
         targets = scene.truth.targets
@@ -250,7 +250,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         return np.where(missing, -1, order), np.zeros(len(true), dtype=np.bool_)
 
     def as_known(self, scene: Scene, truth: Truth, known: Floats, places: Rows) -> tuple[Floats, Rows]:
-        """Readings and places as the adversary has them, with errors and by its own clock."""
+        """Readings and positions as the adversary knows them, with errors and by its own clock."""
         if not self.noise and not self.shift:
             return known, places
         known, believed = known.copy(), places.copy()
@@ -268,7 +268,8 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class View(Chances):
-    """What one way to compare finds: chances, and of every target the shares of other instants told and guessed."""
+    """What one way to compare finds: chances, and for every target the shares of other instants inferred and
+    guessed."""
 
     told: Floats
     guessed: Floats
@@ -276,12 +277,12 @@ class View(Chances):
     proven: NDArray[np.bool_]
     """Whether no other instants would be worse."""
     known: Rows
-    """How many readings are known of it: no more than there are."""
+    """How many of its readings are known: no more than there are."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scene:
-    """What does not depend on how much is known."""
+    """The part that does not depend on how much is known."""
 
     ground: Ground
     truth: Truth

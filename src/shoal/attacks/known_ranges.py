@@ -21,18 +21,18 @@ from shoal.model import Panel
 
 @dataclass(frozen=True)
 class KnownRangesRisk(LinkRisk):
-    """What readings known within an error give away.
+    """What readings known within an error reveal.
 
     Parameters
     ----------
     n_points
-        How many readings are known of each target.
+        How many readings of each target are known.
     within
-        How far what is known may be from the reading.
+        How far the known value may be from the reading.
     inferred, inferred_baseline
-        Share of the other instants whose reading the adversary can then tell to within the same error: all candidates
-        lie in a range of twice that width, and its middle is no further from the target's reading. Without the
-        release, the median of what is known is told for all others.
+        Share of the other instants whose reading the adversary can then infer to within the same error: all candidates
+        lie in a range of twice that width, and its middle is no further than the error from the target's reading.
+        Without the release, the median of what is known is the guess for all others.
     """
 
     n_points: int = 0
@@ -45,22 +45,22 @@ class KnownRangesRisk(LinkRisk):
 class KnownRanges(SeriesAttack[KnownRangesRisk]):
     """The chance to find a target's published series by a few of its readings, each known within an error.
 
-    Of each target the adversary has a(t) at n instants, anywhere within ± `within` of the reading. A published series
-    fits at t if it is no further than `within` from a(t) in all channels. The candidates are the series that fit at
-    most of the known instants; a target counts by the share of its own among them. This is the adversary of
-    `NLKAnonymity(..., within=...)`, who there may choose instants and errors at will.
+    For each target, the adversary knows a(t) at n instants, anywhere within ± `within` of the reading. A published
+    series fits at t if it is no further than `within` from a(t) in all channels. The candidates are the series that fit
+    at the largest number of known instants; a target's chance is the share of its own series among them. This is the
+    adversary of `NLKAnonymity(..., within=...)`, who there may choose instants and errors at will.
 
     Parameters
     ----------
     n
-        How many readings the adversary knows of each target. With fewer than n readings, all that there are.
+        How many readings of each target the adversary knows; all of them if there are fewer than n.
     within
-        How far what is known may be from the reading, either way, in the unit of the data; errors are drawn evenly. 0
-        is exact knowledge.
+        How far the known value may be from the reading, either way, in the unit of the data; errors are uniform. 0 is
+        exact knowledge.
     choose
         "random" draws the instants, "peaks" takes those of the target's highest readings.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+        Attack this many targets, drawn at random; all by default. Candidates are never sampled.
     seed
         Draws targets, instants and errors. A target's draws do not depend on who else is attacked.
 
@@ -107,18 +107,18 @@ class KnownRanges(SeriesAttack[KnownRangesRisk]):
 
     @property
     def bounded_by_shard(self) -> bool:
-        """Whether a series fits depends on nobody else, and fewer others can only be fewer candidates."""
+        """Whether a series fits depends on no other series, and fewer series can only mean fewer candidates."""
         return True
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
-        """The published series that fit what is known, and what these tell."""
+        """The published series that fit what is known, and what these reveal."""
         grounds, levels, truth = find_scenes("KnownRanges", original, published, truth, self.seed)
         scene = Scene.of(grounds[0], truth)
         views = ((self._link(replace(scene, ground=ground)),) for ground in grounds)
         return LinkFindings.of(truth, views, levels)
 
     def risk(self, findings: LinkFindings) -> KnownRangesRisk:
-        """The chance to find a target's own published series, and the share of its other readings that are told."""
+        """The chance to find a target's own published series, and the share of its other readings that are revealed."""
         if not findings.levels.counts[shown_way(findings.levels)]:
             raise ParameterError("KnownRanges needs readings to know; at the instants of the release there are none.")
         taken = findings.taken[better(findings.taken)]
@@ -162,13 +162,13 @@ class KnownRanges(SeriesAttack[KnownRangesRisk]):
 
     def _fit(self, series: Floats, seen: Floats) -> NDArray[np.bool_]:
         """Where published series are no further than the error from what is known, (instants, series)."""
-        # A hair more: a reading at the very end of its range is in it, however differences round.
+        # Slightly more: a reading at the very end of its range is in it, however differences round.
         slack = 1e-12 * np.maximum(np.abs(series), np.abs(seen))
         fits: NDArray[np.bool_] = np.all(np.abs(series - seen) <= self.within + slack, axis=1)
         return fits
 
     def _told(self, candidates: Floats, true: Floats) -> NDArray[np.bool_]:
-        """At which instants all candidates lie in a range that tells the reading, (instants)."""
+        """At which instants all candidates lie in a range that reveals the reading, (instants)."""
         low, high = candidates.min(axis=2), candidates.max(axis=2)
         near = np.abs((low + high) / 2.0 - true) <= self.within
         told: NDArray[np.bool_] = np.all((high - low <= 2.0 * self.within) & near, axis=1)
@@ -177,7 +177,8 @@ class KnownRanges(SeriesAttack[KnownRangesRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RangeView(Chances):
-    """Chances, and of every target the shares of other instants told and guessed, and how many readings are known."""
+    """Chances, and for every target the shares of other instants inferred and guessed, and how many readings are
+    known."""
 
     told: Floats
     guessed: Floats

@@ -24,26 +24,26 @@ class KnownTotals(SeriesAttack[LinkRisk]):
     """The chance to find a target's published series by its daily or monthly totals.
 
     Distributors hold identified daily totals, suppliers monthly ones. The published series are summed over the same
-    steps, and the candidates are those whose totals are nearest (least mean square); a target counts by the share of
-    its own among them. Where the release is coarser than the steps, the totals are summed to its own. A total with a
-    missing reading tells nothing.
+    steps, and the candidates are those whose totals are nearest (least mean square); a target's chance is the share of
+    its own series among them. If the release is coarser than the steps, the totals are summed to its step. A total with
+    a missing reading is ignored.
 
-    Where there are three totals or more they are also compared up to level and unit, as a release may be standardised:
-    least 1 - r, r the correlation of the means over the steps (of totals over steps of unequal length, an offset would
-    not be one). `success` is that of the better way, one for all targets; `prosecutor` and `highest` are the larger of
-    both: an upper view, as for `KnownPoints`. Slices without dates are compared by the position in the slice, also as
-    there; days and weeks then begin where they do in the first slice.
+    Three totals or more are also compared up to level and unit, because a release may be standardised: least 1 - r,
+    where r is the correlation of the means over the steps (with steps of unequal length, an offset of totals would not
+    be constant). `success` is that of the better way, the same for all targets; `prosecutor` and `highest` are the
+    larger of both: an upper bound, as for `KnownPoints`. Slices without dates are compared by position in the slice,
+    also as there; days and weeks then begin where they do in the first slice.
 
     Parameters
     ----------
     step
-        What totals are of: "hour", "day", "week", "month", "all" or a number of instants.
+        The step that totals cover: "hour", "day", "week", "month", "all" or a number of instants.
     noise
         Standard deviation of the errors in the known totals, as a share of that of all totals.
     scale
-        "any" compares both ways, "same" only totals as they stand.
+        "any" compares both ways, "same" only the totals as they are.
     n_targets
-        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
+        Attack this many targets, drawn at random; all by default. Candidates are never sampled.
     seed
         Draws targets and errors.
 
@@ -99,7 +99,7 @@ class KnownTotals(SeriesAttack[LinkRisk]):
         starts = find_steps(ground.times, self.step)
         known, shown = sum_steps(ground.original, starts), sum_steps(ground.published, starts)
         if self.noise:
-            # Errors of all originals are drawn, so those of a target do not depend on who else is attacked.
+            # Errors are drawn for all originals, so those of a target do not depend on who else is attacked.
             dice = np.random.default_rng(np.random.SeedSequence([self.seed, 2]))
             errors = dice.standard_normal((truth.first + len(known), known.shape[1]))[truth.first :]
             known = known + self.noise * np.nanstd(known) * errors

@@ -21,15 +21,15 @@ from shoal.model.rows import published_rows
 
 @dataclass(frozen=True)
 class LinkageRisk(Risk):
-    """A risk worked out exactly, with its worst case.
+    """A risk computed exactly, with its worst case.
 
     Parameters
     ----------
     highest
         The breach probability of the target most at risk; `success` is the mean over all targets.
     n_missed
-        Targets that were published and are not in their own possible set, because their word is not what their own
-        shape says (a method may move series to a neighbouring pattern). The adversary gets these wrong for sure.
+        Targets that were published but are not in their own possible set, because their word does not match their own
+        shape (a method may move series to a neighbouring pattern). The adversary is certainly wrong about these.
     n_suppressed
         Targets that were not published.
     """
@@ -48,25 +48,25 @@ class Linkage(Attack[LinkageRisk]):
         with low[t] <= Q[t] <= high[t] at every published instant         (knowledge of values)
         whose word is that of Q at the level of the published series      (knowledge of the pattern)
 
-    and the probability of breach is the share of PS(Q) that carries the sensitive value of Q; 0 where PS(Q) is empty.
-    Without `sensitive` every subject is taken to have a value of its own: with one series per subject, the probability
-    is 1 / |PS(Q)|. It is worked out, not sampled, so the interval is a point. The baseline picks a series of the
-    original by chance: 1 / N for N subjects with one series each.
+    and the probability of breach is the share of PS(Q) that carries the sensitive value of Q; 0 if PS(Q) is empty.
+    Without `sensitive`, every subject is assumed to have its own value: with one series per subject, the probability is
+    1 / |PS(Q)|. It is computed, not sampled, so the interval is a point. The baseline picks an original series at
+    random: 1 / N for N subjects with one series each.
 
     Parameters
     ----------
     values
         Whether the adversary knows the values at all published instants.
     pattern
-        Whether it knows the shape, and so the word at every level. For words of a few instants only, letters are those
-        of the whole series.
+        Whether it knows the shape, and so the word at every level. For words over a few instants only, letters are
+        those of the whole series.
     word
-        "own" takes the words that follow from the shape: all that can be worked out from it. A method may have moved a
-        series to a neighbouring word, and this adversary then looks in the wrong place (`n_missed`). "published" gives
+        "own" uses the words that follow from the shape: all that can be derived from it. A method may have moved a
+        series to a neighbouring word, and then this adversary looks in the wrong place (`n_missed`). "published" gives
         the adversary the word and level under which the target was published: the cautious figure, and the paper's.
     sensitive
-        A column of the original's `sensitive`, where what is at stake is a value that several may share. Where the
-        release publishes that column, its values count as published; else every series is taken to show its own.
+        A column of the original's `sensitive`, if what is at stake is a value that several may share. If the release
+        publishes that column, its values count as published; else every series is assumed to show its own.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Linkage(Attack[LinkageRisk]):
 
     @property
     def bounded_by_shard(self) -> bool:
-        """Others in a shard may share a sensitive value more rarely than those in all."""
+        """Others in a shard may share a sensitive value less often than all subjects do."""
         return self.sensitive is None
 
     def find(
@@ -129,8 +129,8 @@ class Linkage(Attack[LinkageRisk]):
     ) -> LinkageFindings:
         """The possible set of every series of the original, or of those at `targets`.
 
-        `rows` says which original each published series is, where some were suppressed or moved; `sensitive` gives the
-        sensitive value published with each, where it is neither the one in the release nor the original one.
+        `rows` says which original each published series is, if some were suppressed or moved; `sensitive` gives the
+        sensitive value published with each, if it is neither the one in the release nor the original one.
         """
         known, stakes = self._prepare(original, published, rows, sensitive)
         n = original.n_series
@@ -154,7 +154,7 @@ class Linkage(Attack[LinkageRisk]):
         breach = findings.probabilities
         mean, highest = float(breach.mean()), float(breach.max())
         chance = float(findings.alike.mean()) / findings.n_series
-        # Of all series it is worked out; of some that were drawn, they stand for the others.
+        # For all series, the figure is exact; a random sample stands for the others.
         interval = Interval.exactly(mean) if n == findings.n_series else Interval.wilson(mean, n)
         worst = np.argsort(-breach, kind="stable")[:N_WORST]
         return LinkageRisk(
@@ -229,11 +229,11 @@ class LinkageFindings(PossibleSets, Findings):
     n_missed: int
     n_suppressed: int
     is_shared: bool
-    """Whether subjects may have the same at stake, those of different shards as well."""
+    """Whether subjects may share what is at stake, even across shards."""
 
     @classmethod
     def merged(cls, several: Sequence[Self]) -> Self:
-        """Targets come in the order of the shards. What may be shared is not known shard by shard."""
+        """Targets come in the order of the shards. What is shared cannot be known shard by shard."""
         if any(one.is_shared for one in several):
             return super().merged(several)
         before = np.cumsum([0, *(one.n_series for one in several[:-1])])
@@ -251,7 +251,7 @@ class LinkageFindings(PossibleSets, Findings):
 
 @dataclass(frozen=True, eq=False)
 class _Stakes:
-    """Sensitive values as numbers: of the originals, and as they were published."""
+    """Sensitive values as numbers: those of the originals, and those published."""
 
     rows: NDArray[np.int64]
     true: NDArray[np.int64]

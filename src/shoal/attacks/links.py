@@ -1,10 +1,10 @@
 """Links from targets to published series, and what they are worth.
 
-    candidates(i)   the published series that fit what is known of target i best, all of them where several fit alike
-    chance(i)       #{ j in candidates(i) : j stands for the subject of i } / #candidates(i)
+    candidates(i) the published series that fit what is known of target i best, all of them where several fit alike
+    chance(i) #{ j in candidates(i) : j stands for the subject of i } / #candidates(i)
 
-A right series among m that fit equally well counts 1/m: an adversary who cannot distinguish them has no more. Nor does
-it know which of its links are right, only which look sure; see `surest`.
+A right series among m that fit equally well counts 1/m: an adversary who cannot distinguish them gains no more. Nor
+does it know which of its links are right, only which look sure; see `surest`.
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ class LinkRisk(Risk):
     `success` is the mean chance over all targets, `confidence` the mean of 1/m. The interval is Wilson's, over targets.
     `prosecutor` is the chance for the target the adversary is surest of: the mean chance of the links that look best
     (few candidates, then a large lead over the next series), at least 20 of them; or of all exact matches with the same
-    number of candidates, even if that is one.
-    The baseline picks a published series by chance, which is worked out. The control takes a target's own series out
-    of the release: the share of targets to whom another series would then fit as well as the best does now, so that a
-    link says nothing about them.
+    number of candidates, even if that is one. The baseline picks a published series at random and is computed exactly.
+    The control removes a target's own series from the release: the share of targets that another series would then fit
+    as well as the best does now, so that a link means nothing.
 
     Parameters
     ----------
     highest
         The largest chance of any target, luck included: a guess that happens to be right counts 1.
     candidates
-        How many published series fit a target alike: the median over targets.
+        How many published series fit a target equally well: the median over targets.
     sole, sole_right
-        The share of targets with one candidate only, of whom the adversary is sure, and how often it is right there.
+        The share of targets with only one candidate, about whom the adversary is sure, and how often it is right.
     n_left_out
-        Originals that were not published, and so no targets.
+        Originals that were not published and so are not targets.
     """
 
     highest: float = 0.0
@@ -61,10 +60,10 @@ class LinkRisk(Risk):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Links:
-    """For every target the different published series that fit best: entries start[i] to start[i + 1] of `which`."""
+    """For every target, the distinct published series that fit best: entries start[i] to start[i + 1] of `which`."""
 
     distances: NDArray[np.float64]
-    """Of the nearest, and of the next that is further away: (targets, 2)."""
+    """Distances of the nearest, and of the next one further away: (targets, 2)."""
     start: Rows
     which: Rows
 
@@ -75,7 +74,7 @@ class Links:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chances:
-    """For every target how many published series fit it alike, and how many of these are its own."""
+    """For every target, how many published series fit equally well, and how many of these are its own."""
 
     sizes: Rows
     own: Rows
@@ -94,16 +93,16 @@ class Chances:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkFindings(Findings):
-    """What links every target has, by each way to compare."""
+    """The links of every target, by each way to compare."""
 
     targets: Rows
     """Their positions among the originals."""
     own_rows: Rows
-    """How many published rows stand for the subject of each."""
+    """How many published rows belong to the subject of each."""
     views: tuple[tuple[Chances, ...], ...]
     """For each way the release may show the originals, by each way to compare; none if there are no targets."""
     levels: Moments
-    """Readings there are to know, and by which the adversary works out what a coarser release shows (`shown_way`)."""
+    """Readings that can be known, from which the adversary infers what a coarser release shows (`shown_way`)."""
     n_originals: int
     n_published: int
     n_left_out: int
@@ -111,7 +110,7 @@ class LinkFindings(Findings):
 
     @classmethod
     def of(cls, truth: Truth, views: Iterable[tuple[Chances, ...]], levels: Moments) -> Self:
-        """Look at the views where there is anyone to look for: of a shard all targets may be in others."""
+        """Compute the views if there are targets: those of a shard may all be in others."""
         looked = tuple(views) if len(truth.targets) else ()
         rows = np.bincount(truth.owners[truth.owners >= 0], minlength=int(truth.subjects.max()) + 1)
         counts = len(truth.subjects), len(truth.owners), truth.n_left_out
@@ -119,7 +118,7 @@ class LinkFindings(Findings):
 
     @classmethod
     def merged(cls, several: Sequence[Self]) -> Self:
-        """Targets come in the order of the shards, and every published row of all is there to be guessed."""
+        """Targets come in the order of the shards, and every published row of all shards may be guessed."""
         n_originals, n_published, n_left_out = np.sum(
             [(one.n_originals, one.n_published, one.n_left_out) for one in several], axis=0
         ).tolist()
@@ -144,7 +143,7 @@ class LinkFindings(Findings):
 
 
 def count_links(links: Links, classes: Rows, truth: Truth) -> Chances:
-    """Count candidates; `classes` says which of the different series each published row is."""
+    """Count candidates; `classes` gives the distinct series of each published row."""
     sizes = np.bincount(classes, minlength=int(links.which.max()) + 1)
     carried = Carried.of(classes, truth.owners)
     target = links.target()
@@ -178,7 +177,7 @@ class Carried:
             return np.zeros(len(classes), dtype=np.int64)
         wanted = classes * self.width + subjects
         place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        # A subject beyond the width owns no row, and its key would be another's.
+        # A subject beyond the width owns no row, and its key would collide with another's.
         return np.where((self.keys[place] == wanted) & (subjects < self.width), self.counts[place], 0)
 
 
@@ -186,7 +185,7 @@ def surest(found: Chances) -> float:
     """The chance of the links that look best to an adversary, who does not know which are right."""
     chance = found.chance
     nearest, following = found.distances.T
-    # An exact match proves something where no other is exact; links with as many candidates look the same.
+    # An exact match is conclusive if no other is exact; links with the same number of candidates look the same.
     exact = nearest == 0.0
     groups = [chance[exact & (found.sizes == size)].mean() for size in np.unique(found.sizes[exact])]
     ratio = np.divide(nearest, following, out=np.ones(len(chance)), where=(following > 0.0) & (nearest < np.inf))
@@ -199,7 +198,7 @@ def surest(found: Chances) -> float:
 def better(views: Sequence[Chances]) -> int:
     """Which of several ways to compare gives the larger mean chance; the first unless another clearly does."""
     means = [float(view.chance.mean()) for view in views]
-    # Means of the same chances may differ by rounding, which is no reason to change the way.
+    # Means of the same chances may differ by rounding, which is no reason to switch.
     return next(i for i, mean in enumerate(means) if mean >= max(means) - 1e-12)
 
 
@@ -208,16 +207,17 @@ def link_figures(
 ) -> dict[str, Any]:
     """Everything a LinkRisk needs.
 
-    `holds` finishes "Someone who holds ..."; `guesses` are the chances without knowledge, where rows are not whole
-    series. Of several ways to compare an adversary may have taken any: `success` is that of the better one, while
-    `prosecutor`, `highest` and `worst` are of the way that is worst for the target. `slices`: the targets are slices.
+    `holds` completes "Someone who holds ..."; `guesses` are the chances without knowledge, if rows are not whole
+    series. An adversary may use any of several ways to compare: `success` is that of the better one, while
+    `prosecutor`, `highest` and `worst` are those of the way that is worst for the target. `slices`: the targets are
+    slices.
     """
     views, n = findings.taken, len(findings.targets)
     found = views[better(views)]
     chance = found.chance
     success = float(min(chance.mean(), chance.max()))
     at_most = np.maximum.reduce([view.chance for view in views])
-    # Being told the shard bounds each target's chance, but not which of them look surest.
+    # Knowing the shard bounds each target's chance, but not which of them look surest.
     prosecutor = max(surest(view) for view in views) if findings.n_shards == 1 else float(at_most.max())
     guess = float((findings.own_rows / findings.n_published if guesses is None else guesses).mean())
     others = float((found.sizes > found.own).mean())

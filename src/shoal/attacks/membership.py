@@ -1,16 +1,17 @@
-"""Telling whether a person is in a release at all.
+"""Membership inference: whether a person is in a release at all.
 
-Three signs of being in, of a target x and the different published series y:
+Three signs of membership, for a target x and the distinct published series y:
 
     near        min over y of  rms(x - y) / rms(x)
     trace       the highest correlation of x and y, both without what everyone has: the mean of the release at every
                 instant and, by dates, the own mean day; then as changes from instant to instant
     lead        how far that correlation is ahead of the next
 
-A mean of k keeps a k-th of every member, and of hundreds of readings that is enough to be seen: `near` knows copies,
-the other two know means. How much likelier each combination is of people inside than of people outside is learned from
-some of whom the adversary knows it (a logistic model of their ranks), or, with `shadows`, from releases that the
-adversary makes: they know nobody's membership, but they know the method, and learn about each target by itself.
+A mean of k keeps a k-th of every member, and over hundreds of readings that is enough to show: `near` detects copies,
+the other two detect means. How much likelier each combination is for people inside than for people outside is learned
+from people whose membership the adversary knows (a logistic model of their ranks), or, with `shadows`, from releases
+that the adversary makes: they know nobody's membership, but they know the method, and learn about each target
+separately.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes
 from shoal.attacks.links import N_SURE, N_WORST
 from shoal.attacks.shadows import FEWEST_SHADOWS, likelihood_ratios, pool_people, rehearse
 from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
-from shoal.attacks.words import between, check_targets, percent
+from shoal.attacks.words import against_guessing, between, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.features.labelled import one_thread
 from shoal.kernels.nearest_rows import nearest_rows
@@ -39,19 +40,19 @@ EVEN = 1.0  # odds at which being in is as likely as being out
 
 @dataclass(frozen=True)
 class MembershipRisk(Risk):
-    """What can be told about who is in a release.
+    """What can be inferred about who is in a release.
 
-    `success` is the share of right answers among as many subjects inside as outside, none of which the adversary
-    learned its limit from; guessing gives a half. The control is the share of subjects outside who are taken to be in.
-    `confidence` is how often an answer "in" is right, `prosecutor` the same where it looks surest.
+    `success` is the share of right answers among as many subjects inside as outside, none of whom the adversary learned
+    its limit from; guessing gives a half. The control is the share of subjects outside who are taken to be in.
+    `confidence` is how often the answer "in" is right, `prosecutor` the same where it looks surest.
 
     Parameters
     ----------
     found
-        The share of subjects inside who are taken to be in; `found` less `control` is the advantage of the attack.
+        The share of subjects inside who are taken to be in; `found` minus `control` is the advantage of the attack.
     ranking
-        The chance that of two subjects, one inside and one outside, the one inside looks more like it: a half where
-        nothing can be told.
+        The chance that, of two subjects, one inside and one outside, the one inside looks more like a member: a half if
+        nothing can be inferred.
     """
 
     found: float = 0.0
@@ -59,38 +60,38 @@ class MembershipRisk(Risk):
 
     @property
     def membership_advantage(self) -> float:
-        """Right answers "in" less wrong ones: 0 where nothing can be told, 1 where everything can."""
+        """Right answers "in" minus wrong ones: 0 if nothing can be inferred, 1 if everything can."""
         return self.found - (self.control or 0.0)
 
     @property
     def excess(self) -> tuple[float, float, float] | None:
-        """The advantage, with the ends of its 95 % interval: of right answers twice what goes beyond a half."""
+        """The advantage with its 95 % interval: twice the excess of right answers over a half."""
         return self.membership_advantage, 2.0 * self.interval.low - 1.0, 2.0 * self.interval.high - 1.0
 
 
 @dataclass(frozen=True)
 class Membership(SeriesAttack[MembershipRisk]):
-    """The chance to tell whether a subject is in the release.
+    """The chance to infer whether a subject is in the release.
 
-    The adversary holds all readings of its targets, or their totals per step, and those of some more subjects of whom
-    it knows whether they are in. By three signs (see the module) it finds how much likelier each is to be in than out;
-    the limit is the one that divides the subjects it knows best. Half of the subjects inside and outside serve to learn
-    both, the other half to judge them.
+    The adversary holds all readings of its targets, or their totals per step, and those of further subjects whose
+    membership it knows. From three signs (see the module) it computes how much likelier each is to be in than out; the
+    limit is the one that best separates the subjects it knows. Half of the subjects inside and outside serve for
+    learning, the other half for judging.
 
-    Outside are the originals that were not published, and those in `outside`. Without any there is no way to judge, and
-    the attack is refused: hold some subjects back, or give series of comparable ones.
+    The subjects outside are the originals that were not published, and those in `outside`. Without any, nothing can be
+    judged, and the attack is refused: keep some subjects out of the release, or give series of comparable ones.
 
     Parameters
     ----------
     step
         What totals are of: "hour", "day", "week", "month", "all" or a number of instants; 1, the readings themselves.
     n_targets
-        Judge so many subjects, half of them inside; as many as there are by default. Candidates are never sampled.
+        Judge this many subjects, half of them inside; by default as many as there are. Candidates are never sampled.
     shadows
-        Learn from so many shadow releases instead, at least 4; 16 are a good start. The adversary then knows of nobody
-        whether they are in, but knows the method: give it to `attack` as `method`. Each costs as much as a release.
+        Learn from this many shadow releases instead, at least 4; start with 16. The adversary then knows nobody's
+        membership, but knows the method: give it to `attack` as `method`. Each shadow costs as much as a release.
     seed
-        Draws subjects, who of them serves to learn, and shadow releases.
+        Draws subjects, those who serve for learning, and shadow releases.
 
     Examples
     --------
@@ -174,13 +175,13 @@ class Membership(SeriesAttack[MembershipRisk]):
         nearest = np.sqrt(nearest_rows(known, shown)[0][:, 0])
         whole = ~np.isnan(known)
         size = np.sqrt((np.where(whole, known, 0.0) ** 2).sum(axis=1) / np.maximum(whole.sum(axis=1), 1))
-        # Of somebody who used nothing at all any other curve is infinitely far away.
+        # For someone who used nothing at all, any other curve is infinitely far away.
         near = np.divide(nearest, size, out=np.where(nearest > 0.0, np.inf, 0.0), where=size > 0.0)
         slots = _slots(ground.times[starts], known.shape[1] // len(starts))
         return np.column_stack([near, *_traces(known, shown, np.bincount(classes), slots)])
 
     def risk(self, findings: MembershipFindings) -> MembershipRisk:
-        """How well a limit that half of the subjects tell divides the other half."""
+        """How well a limit learned from half of the subjects separates the other half."""
         near_signs, far_signs = findings.near, findings.far
         dice = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
         n = min(len(near_signs), len(far_signs))
@@ -203,8 +204,8 @@ class Membership(SeriesAttack[MembershipRisk]):
         order = near_order[half:][np.argsort(judged, kind="stable")][:N_WORST]
         sentence = (
             f"Someone who holds {_held(self.step)}{self._rehearsal} tells whether a subject is in the release with a "
-            f"chance of {percent(success)} ({between(interval)}; {n_judged} subjects), by guessing 50 %; of those "
-            f"outside {percent(wrong)} are taken to be in."
+            f"chance of {percent(success)} ({between(interval)}; {n_judged} subjects), "
+            f"{against_guessing(success, interval, 0.5)}; of those outside {percent(wrong)} are taken to be in."
         )
         return MembershipRisk(
             success=success,
@@ -233,7 +234,7 @@ class Membership(SeriesAttack[MembershipRisk]):
 class MembershipFindings(Findings):
     """The signs of subjects inside, at these positions, and outside. Any published series may be near.
 
-    With shadow releases, in place of signs how much likelier each is to be out than in.
+    With shadow releases, how much likelier each is to be out than in, instead of signs.
     """
 
     inside: Rows
@@ -246,7 +247,7 @@ def _held(step: Step) -> str:
 
 
 def _slots(times: NDArray[Any], n_channels: int) -> Rows:
-    """Of every column the number of its time of day and channel; if there are no days, of its channel."""
+    """For every column, the number of its time of day and channel; without days, of its channel."""
     day = np.zeros(len(times), dtype=np.int64)
     if times.dtype.kind == "M":
         number = times.astype("datetime64[D]")
@@ -256,7 +257,8 @@ def _slots(times: NDArray[Any], n_channels: int) -> Rows:
 
 
 def _traces(known: Floats, shown: Floats, sizes: Rows, slots: Rows) -> tuple[Floats, Floats]:
-    """Of each known series 1 less its highest correlation with a shown one, and 1 less the lead over the next."""
+    """For each known series, 1 minus its highest correlation with a published one, and 1 minus the lead over the
+    next."""
     weights = sizes[:, None] * ~np.isnan(shown)
     level = np.nansum(shown * weights, axis=0) / np.maximum(weights.sum(axis=0), 1)
     y = _changes(shown - level, slots)
@@ -276,7 +278,7 @@ def _traces(known: Floats, shown: Floats, sizes: Rows, slots: Rows) -> tuple[Flo
 
 
 def _changes(x: Floats, slots: Rows) -> Floats:
-    """Without the own mean at each time of day, from instant to instant; 0 where a reading is missing."""
+    """Changes from instant to instant, without the own mean at each time of day; 0 if a reading is missing."""
     known = ~np.isnan(x)
     filled = np.where(known, x, 0.0)
     for slot in range(int(slots.max()) + 1):
@@ -293,7 +295,7 @@ def _unit(x: Floats) -> Floats:
 
 
 def _odds(near: Floats, far: Floats) -> Callable[[Floats], Floats]:
-    """How much likelier than in a subject is out, by its signs: a function of these. 0 where one is met exactly."""
+    """How much likelier a subject is out than in, as a function of its signs. 0 if one is matched exactly."""
     from sklearn.linear_model import LogisticRegression
 
     learned = np.sort(np.concatenate([near, far]), axis=0)
@@ -316,18 +318,18 @@ def _odds(near: Floats, far: Floats) -> Callable[[Floats], Floats]:
 
 
 def _limit(near: Floats, far: Floats) -> float:
-    """The distance that divides both best: most of `near` up to it, most of `far` beyond."""
+    """The distance that best separates the two: most of `near` up to it, most of `far` beyond."""
     tried = np.unique(np.concatenate([near, far]))
     right = np.searchsorted(np.sort(near), tried, side="right") / len(near)
     wrong = np.searchsorted(np.sort(far), tried, side="right") / len(far)
     best = int(np.argmax(right - wrong))
     following = tried[best + 1] if best + 1 < len(tried) else tried[best]
-    # Half way to the next: a limit on the spot would be too tight for subjects it was not learned from.
+    # Halfway to the next: a limit at the last value would be too tight for subjects it was not learned from.
     return float((tried[best] + following) / 2.0) if tried[best] > 0.0 else 0.0
 
 
 def _ranking(near: Floats, far: Floats) -> float:
-    """The chance that one inside is nearer than one outside, equal ones counting a half."""
+    """The chance that one inside is nearer than one outside; ties count a half."""
     ordered = np.sort(far)
     below = np.searchsorted(ordered, near, side="left")
     upto = np.searchsorted(ordered, near, side="right")

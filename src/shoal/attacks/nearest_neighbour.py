@@ -1,4 +1,4 @@
-"""Linking what is known of another period to published series."""
+"""Linking knowledge of another period to published series."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
     """The chance to find a target's published series by how it behaved at another time.
 
     The adversary holds identified series of another period: the instants of the original that the release does not
-    have. Where the release has them all, the first half of the instants is known and the second half of the release is
+    have. If the release has them all, the first half of the instants is known and the second half of the release is
     attacked. Both sides are reduced to what lasts, and the nearest published series are the candidates:
 
         euclidean   the mean day (or week), mean square distance
@@ -38,7 +38,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
         features    level, spread, quantiles, persistence and shares of the parts of the day, each in units of its
                     spread among published series
 
-    A target counts by the share of its own among the candidates.
+    A target's chance is the share of its own series among the candidates.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
     band
         How far warping may reach, as a share of the cycle.
     n_targets
-        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
+        Attack this many targets, drawn at random; all by default. Candidates are never sampled.
     seed
         Draws targets.
 
@@ -94,7 +94,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
         return self.distance != "features"
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
-        """The published series nearest to what lasts of each target."""
+        """The published series nearest to each target's lasting habits."""
         periods, grounds, levels = find_grounds_of_periods("NearestNeighbour", original, published, truth.is_shard)
         return LinkFindings.of(truth, (self.views(periods, ground, truth) for ground in grounds), levels)
 
@@ -103,7 +103,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
         return LinkRisk(**link_figures(findings, "series of another period"))
 
     def views(self, periods: Periods, ground: Ground, truth: Truth) -> tuple[Chances]:
-        """How many series fit each target alike, and how many are its own."""
+        """How many series fit each target equally well, and how many are its own."""
         known, shown = self._habits(periods, ground)
         distinct, classes = find_classes(shown)
         links = Links(*self._nearest(known[truth.targets], distinct, ground.original.shape[2]))

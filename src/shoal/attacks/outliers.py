@@ -1,4 +1,4 @@
-"""Series like nobody's, to see whether a table gives away its originals more than others."""
+"""Artificial outliers, to see whether a table reveals its originals more than others."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from shoal.errors import ParameterError
 from shoal.model import Panel
 
 HIGHEST = 5.0
-"""How many times as high as the series it is made of an outlier may be; at least twice."""
+"""The largest factor by which an outlier may exceed the series it is made of; the smallest is two."""
 
 
 def inject_outliers(panel: Panel, n: int = 100, *, seed: int = 0) -> tuple[Panel, Panel, NDArray[np.int64]]:
-    """The panel with n / 2 outliers behind its series, as many others that it does not have, and where the first are.
+    """The panel with n / 2 outliers appended, as many others that it does not contain, and the positions of the former.
 
-    An outlier is made of stretches of random series, each moved to another place and two to five times as high: it is
-    as rough as real ones and like none. Make a table of the first panel, attack it at these positions and with the
-    second one as `outside`: what is found of those seen beyond those unseen was learned by heart.
+    An outlier consists of stretches of random series, each moved elsewhere in time and two to five times as high: it is
+    as rough as real series and resembles none. Make a table from the first panel, and attack it at these positions with
+    the second one as `outside`: what is found about seen outliers beyond unseen ones was memorised.
 
     Parameters
     ----------

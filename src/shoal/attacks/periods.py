@@ -25,11 +25,11 @@ class Periods:
     """Positions in the release, or among the common instants."""
     shown_times: NDArray[Any]
     alignment: Alignment | None
-    """How both come to common instants; None if the original has others than the release."""
+    """How both are brought to common instants; None if the original has other instants than the release."""
 
 
 def find_periods(name: str, original: Clocked, published: Clocked) -> Periods:
-    """What the release lacks is known; if it has everything, the first half is known and the second attacked."""
+    """Instants that the release lacks are known; if it has all, the first half is known and the second attacked."""
     same_kind = original.times.dtype.kind == published.times.dtype.kind
     outside = _outside(original.times, published.times) if same_kind else np.zeros(0, dtype=np.bool_)
     if outside.any() and original.n_channels == published.n_channels:
@@ -45,7 +45,7 @@ def find_periods(name: str, original: Clocked, published: Clocked) -> Periods:
 
 
 def _outside(fine: NDArray[Any], shown: NDArray[Any]) -> NDArray[np.bool_]:
-    """Instants before the release and after it; the last value of a coarser one stands for a stretch."""
+    """Instants before and after the release; the last value of a coarser one covers a stretch."""
     after = fine > shown[-1]
     if len(shown) > 1 and is_coarser(fine, shown):
         after = fine >= shown[-1] + (shown[-1] - shown[-2])

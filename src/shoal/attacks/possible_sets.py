@@ -1,7 +1,7 @@
 """Which published series a known one could be.
 
 Nobody can distinguish series that share envelope, level and word: they form a cell, and targets are compared with
-cells. Targets are worked on in blocks; the result does not depend on their size.
+cells. Targets are processed in blocks; the result does not depend on the block size.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ CELLS = 4_000_000  # pairs of target and cell worked on at a time, a few tens of
 
 @dataclass(frozen=True, eq=False)
 class PossibleSets:
-    """For every target the size of its possible set, and how many there carry its own value."""
+    """For every target, the size of its possible set, and how many in it carry its own value."""
 
     sizes: NDArray[np.int64]
     own: NDArray[np.int64]
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
-        """Probability of breach: own / size, and 0 where nothing is possible."""
+        """Probability of breach: own / size, and 0 if the possible set is empty."""
         return self.own / np.maximum(self.sizes, 1)
 
 
@@ -45,7 +45,7 @@ class Knowledge:
     envelope: NDArray[np.int64]
     """The envelope of each published series."""
     words: NDArray[np.int64]
-    """For each target its distinct word at each level in use (targets, levels), or -1 where nobody carries it."""
+    """For each target, its distinct word at each level in use (targets, levels), or -1 if nobody has it."""
     word: NDArray[np.int64]
     """The distinct word of each published series."""
 
@@ -73,13 +73,14 @@ class Knowledge:
         )
 
     def told(self, rows: NDArray[np.int64]) -> Knowledge:
-        """The same, but targets are known by the word they were published under; `rows` are the published targets."""
+        """The same, but the adversary knows the word that targets were published under; `rows` are the published
+        targets."""
         words = np.full((len(self.words), 1), -1, dtype=np.int64)
         words[rows, 0] = self.word
         return replace(self, words=words)
 
     def of_some(self, targets: NDArray[np.int64]) -> Knowledge:
-        """The same of fewer targets."""
+        """The same for fewer targets."""
         return replace(self, targets=self.targets[:, targets], words=self.words[targets])
 
     def fits(self, targets: slice, envelopes: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -118,7 +119,7 @@ def possible_sets(known: Knowledge, shown: NDArray[np.int64], true: NDArray[np.i
 
 @dataclass(frozen=True, eq=False)
 class _Carriers:
-    """For each sensitive value the cells where it occurs, and how often: entries start[v] to start[v + 1]."""
+    """For each sensitive value, the cells in which it occurs, and how often: entries start[v] to start[v + 1]."""
 
     start: NDArray[np.int64]
     cell: NDArray[np.int64]
@@ -132,7 +133,7 @@ class _Carriers:
         return _Carriers(start, found[:, 1], counts)
 
     def among(self, fit: NDArray[np.bool_], values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each target how many of the cells' members that it could be carry its value."""
+        """For each target, how many members of the cells it could be in carry its value."""
         lengths = self.start[values + 1] - self.start[values]
         target = np.repeat(np.arange(len(values)), lengths)
         entry = np.arange(len(target)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + self.start[values][target]
@@ -141,7 +142,7 @@ class _Carriers:
 
 
 def _words(original: Panel, published: Envelopes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct word of each published series, and of each target the one it has at each level in use."""
+    """The distinct word of each published series, and of each target at each level in use."""
     assert published.pattern_times is not None
     columns = _columns(original.times, published.pattern_times)
     carried = parse(published.patterns)
@@ -161,7 +162,7 @@ def _words(original: Panel, published: Envelopes) -> tuple[NDArray[np.int64], ND
 
 
 def channel_letters(panel: Panel, level: int) -> NDArray[np.uint8]:
-    """The letters of every series, each channel by itself: (series, channels, instants)."""
+    """The letters of every series, each channel separately: (series, channels, instants)."""
     by_channel = panel.values.reshape(panel.n_series, panel.n_instants, -1).transpose(0, 2, 1)
     shape = by_channel.shape
     return letters(by_channel.reshape(-1, panel.n_instants), level).reshape(shape)
@@ -175,7 +176,7 @@ def _columns(times: NDArray[Any], wanted: NDArray[Any]) -> list[int]:
 
 
 def _distinct(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The different rows, and which of them each row is."""
+    """The distinct rows, and the number of each row among them."""
     if not rows.shape[1]:
         return rows[:1], np.zeros(len(rows), dtype=np.int64)
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)

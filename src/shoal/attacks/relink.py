@@ -1,4 +1,4 @@
-"""Linking another period to published series by what was learned from other people."""
+"""Linking another period to published series with a model learned from other people."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from shoal.read.zones import local_times
 
 @dataclass(frozen=True)
 class Relink(SeriesAttack[LinkRisk]):
-    """The chance to find a target's published series by habits, as learned from other people's series.
+    """The chance to find a target's published series by its habits, with a model learned from other people's series.
 
     The adversary holds identified series of another period: the instants of the original that the release does not
-    have. Where the release has them all, the first half of the instants is known and the second half of the release is
-    attacked. Before that it learned on other people what lasts from week to week and what does not: profiles of weekday
-    and weekend, the distribution of readings and of their changes, the spectrum, the resolution of the meter
-    (`shoal.features.fingerprint`), weighed by how far they differ between households and within one
-    (`shoal.features.linker`). The likeliest published series are the candidates, and a target counts by the share of
-    its own among them.
+    have. If the release has them all, the first half of the instants is known and the second half of the release is
+    attacked. Beforehand, it learned from other people what lasts from week to week and what does not: weekday and
+    weekend profiles, the distribution of readings and of their changes, the spectrum, the resolution of the meter
+    (`shoal.features.fingerprint`), weighted by how much they differ between households and within one
+    (`shoal.features.linker`). The likeliest published series are the candidates, and a target's chance is the share of
+    its own series among them.
 
-    It never learns from a target. Without a `linker` it learns from half of the subjects of the original to attack the
-    other half, and the other way round: an adversary who holds a few weeks of other people like these. The adversary
-    may as well compare mean days, as `NearestNeighbour` does, and takes what finds more; where there are too few people
-    or windows to learn from, that is all.
+    It never learns from a target. Without a `linker`, it learns from half of the subjects of the original to attack the
+    other half, and vice versa: an adversary who holds a few weeks of similar people. The adversary may also compare
+    mean days, as `NearestNeighbour` does, and uses whichever finds more; with too few people or windows to learn from,
+    only that is used.
 
     Parameters
     ----------
     linker
-        What was learned from other people: a `Linker`, or the file of one (`Relink.train(panel).save("linker.npz")`).
-        Then only that is used, and the people it was learned from are the caller's business.
+        A model learned from other people: a `Linker`, or the file of one (`Relink.train(panel).save("linker.npz")`).
+        Then only that is used, and the caller is responsible for the people it was learned from.
     encoder
-        "linear": discriminants alone. "deep": of what a network makes of the numbers; needs torch.
+        "linear": discriminants alone. "deep": discriminants of a network's outputs; needs torch.
     cycle
-        What repeats where instants are numbers: how many of them. Dates have days and weeks.
+        The length of the cycle if instants are numbers. Dates have days and weeks.
     n_targets
-        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
+        Attack this many targets, drawn at random; all by default. Candidates are never sampled.
     seed
         Draws targets and the halves to learn from.
 
@@ -107,7 +107,7 @@ class Relink(SeriesAttack[LinkRisk]):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The fields, of a linker its digest."""
+        """The fields; a linker is given by its digest."""
         learned = {"linker": self.linker.digest() if isinstance(self.linker, Linker) else None}
         return super().parameters | learned
 
@@ -117,7 +117,7 @@ class Relink(SeriesAttack[LinkRisk]):
         return "Identified series of the same subjects over another period, and series of other people to learn from."
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> RelinkFindings:
-        """The published series likeliest to be of each target's household."""
+        """The published series most likely to belong to each target's household."""
         periods, grounds, levels = find_grounds_of_periods("Relink", original, published, truth.is_shard)
         return RelinkFindings.of(truth, (self._views(original, periods, ground, truth) for ground in grounds), levels)
 
@@ -150,14 +150,15 @@ class Relink(SeriesAttack[LinkRisk]):
     def _folds(
         self, original: Panel, periods: Periods, ground: Ground, calendars: list[Calendar], truth: Truth
     ) -> list[tuple[Linker, Rows]]:
-        """A linker for the targets of each half of the subjects, learned from the other half; none where too few."""
+        """A linker for the targets of each half of the subjects, learned from the other half; none if there are too
+        few."""
         times, values = local_times(original.times, original.timezone), original.values
         if periods.alignment is not None and periods.alignment.cells:
-            # The release is coarser: it is learned from series of its own step.
+            # The release is coarser: learn from series with its own step.
             times, values = np.concatenate([periods.known_times, periods.shown_times]), ground.original
         whole = _calendar(times, self.cycle)
         if whole.per_day != calendars[1].per_day:
-            return []  # another step, over another period: only what was trained on series like its own could be used
+            return []  # another step over another period: only a model trained on similar series could be used
         n_days = window_days(calendars)
         codes = original.subject_codes
         half = np.random.default_rng(np.random.SeedSequence([self.seed, 7])).permutation(original.n_subjects) % 2
@@ -177,11 +178,11 @@ class Relink(SeriesAttack[LinkRisk]):
 
 
 class RelinkFindings(LinkFindings):
-    """What it finds in a shard depends on who else is there to learn from, so that shards do not add up."""
+    """What it finds in a shard depends on who else is there to learn from, so shards do not add up."""
 
     @classmethod
     def merged(cls, several: Sequence[Self]) -> Self:
-        """That of one shard alone; links of several, which would add up elsewhere, are refused."""
+        """Only for a single shard; links of several, which other attacks add up, are refused."""
         return super(LinkFindings, cls).merged(several)
 
 

@@ -23,7 +23,7 @@ from shoal.read.zones import local_times
 
 @dataclass(frozen=True)
 class ReorderingRisk(LinkRisk):
-    """What can be reassembled; targets are slices here, and `worst` names the originals they were cut from.
+    """What can be reassembled. Targets are slices here, and `worst` names the originals they were cut from.
 
     Parameters
     ----------
@@ -38,19 +38,19 @@ class ReorderingRisk(LinkRisk):
 class Reordering(SeriesAttack[ReorderingRisk]):
     """The chance to find, for a slice of a series, another slice of the same subject.
 
-    The adversary knows nobody. It compares slices by what lasts, the mean day (or another cycle) of each, and takes the
-    nearest slice to belong to the same subject. Slices that keep their dates, and so are missing at all other instants,
-    are compared with slices of other stretches only. A slice counts by the share of its subject's slices among those
-    that are equally near; the baseline picks any of them. Right links join slices into longer series, which the other
-    attacks then find as if nothing had been cut.
+    The adversary knows nobody. It compares slices by what lasts, the mean day (or another cycle) of each, and assumes
+    that the nearest slice belongs to the same subject. Slices that keep their dates, and so are missing at all other
+    instants, are compared only with slices of other stretches. The chance for a slice is the share of its subject's
+    slices among those that are equally near; the baseline picks any of them. Right links join slices into longer
+    series, which the other attacks then find as if nothing had been cut.
 
     Parameters
     ----------
     cycle
-        What repeats: "day", "week" or a number of instants. By default a day where there are dates, else the slices are
+        What repeats: "day", "week" or a number of instants. By default a day if there are dates; else the slices are
         compared instant by instant.
     n_targets
-        Attack so many slices, drawn at random; None for all of them. Candidates are never sampled.
+        Attack this many slices, drawn at random; None for all. Candidates are never sampled.
     seed
         Draws slices.
 
@@ -89,7 +89,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
         return "Nothing but the release, and that its series were cut into slices."
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> ReorderingFindings:
-        """The slices nearest to each slice of the targets, of which as many are drawn as `n_targets` says."""
+        """The slices nearest to each slice of the targets, of which `n_targets` are drawn."""
         values = published.values.reshape(published.n_series, published.n_instants, -1)
         stretch = _stretches(values)
         kin, rivals = _candidates(truth.owners, stretch)
@@ -111,7 +111,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
         """The chance to find another slice of the same subject."""
         links = findings.links
         figures = link_figures(links, "nothing but the release", links.own_rows / findings.rivals, slices=True)
-        # Where an original has several slices among the worst it is named once.
+        # An original with several slices among the worst is named once.
         order = links.targets[np.argsort(-links.taken[0].chance, kind="stable")]
         figures["worst"] = tuple(dict.fromkeys(order.tolist()))[: len(figures["worst"])]
         return ReorderingRisk(**figures, n_slices=links.n_published)
@@ -124,18 +124,19 @@ class Reordering(SeriesAttack[ReorderingRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReorderingFindings(Findings):
-    """Links from slices to slices. Which may be linked depends on the stretches of time that anyone's are of."""
+    """Links from slices to slices. Which slices may be linked depends on their stretches of time."""
 
     links: LinkFindings
-    """Targets are slices by the originals they were cut from, rows of their own the others to be found."""
+    """Targets are slices, named by the originals they were cut from; their own rows are the other slices to be
+    found."""
     rivals: Rows
     """How many slices each may be linked to."""
 
 
 def _stretches(values: Floats) -> Rows:
-    """A number for the stretch of time each slice is of; one of its own for every slice where dates were dropped.
+    """A number for the stretch of time that each slice covers; a separate one for every slice if dates were dropped.
 
-    Slices whose first to last readings overlap are of one stretch: slices may have gaps, even at their ends.
+    Slices whose first to last readings overlap belong to one stretch: slices may have gaps, even at their ends.
     """
     there: NDArray[np.bool_] = np.any(~np.isnan(values), axis=2)
     own = np.arange(len(values))
@@ -145,14 +146,14 @@ def _stretches(values: Floats) -> Rows:
     reached = np.maximum.accumulate(last[order])
     number = np.cumsum(np.append(False, first[order][1:] >= reached[:-1]))
     if not len(order) or number[-1] == 0:
-        return own  # one stretch for all is no slicing by date, only gaps
+        return own  # one stretch for all means gaps, not slicing by date
     stretch = own + len(own)
     stretch[order] = number
     return np.unique(stretch, return_inverse=True)[1].reshape(-1)
 
 
 def _candidates(owners: Rows, stretch: Rows) -> tuple[Rows, Rows]:
-    """For every slice how many others it may be linked to belong to its subject, and how many there are."""
+    """For every slice, how many others it may be linked to belong to its subject, and how many there are in total."""
     real = np.where(owners < 0, owners.max() + 1 + np.arange(len(owners)), owners)
     subject = np.unique(real, return_inverse=True)[1].reshape(-1)
     pair = np.unique(np.stack([subject, stretch]), axis=1, return_inverse=True)[1].reshape(-1)

@@ -19,16 +19,16 @@ from shoal.model import Events, EventTables, Findings, Interval, Risk
 
 @dataclass(frozen=True)
 class RepublicationRisk(Risk):
-    """A risk worked out exactly, for subjects with several events.
+    """A risk computed exactly, for subjects with several events.
 
     Parameters
     ----------
     alone
-        The mean chance with each snapshot by itself; `success` is that with all of them together.
+        The mean chance with each snapshot separately; `success` is that with all of them together.
     highest
         The chance for the subject most at risk.
     n_told
-        Subjects whose value is certain, and was not in any snapshot by itself.
+        Subjects whose value is certain from all snapshots together, but not from any single one.
     """
 
     alone: float = 0.0
@@ -38,18 +38,18 @@ class RepublicationRisk(Risk):
 
 @dataclass(frozen=True)
 class Republication(EventAttack[RepublicationRisk]):
-    """The chance to tell the sensitive value of someone who has events in several snapshots, by intersecting them.
+    """The chance to learn the sensitive value of someone with events in several snapshots, by intersecting them.
 
-    The adversary knows quasi-identifiers and times of all events of a target, and takes its value to stay the same. For
-    each event it collects the published events that it could be, as `Homogeneity` does, with the share p_t(v) that each
-    value v has among them; an event that none could be says nothing. Together they say
+    The adversary knows quasi-identifiers and times of all events of a target, and assumes that its value stays the
+    same. For each event it collects the published events that it could be, as `Homogeneity` does, with the share p_t(v)
+    of each value v among them; an event without a match contributes nothing. Together they give
 
         p(v)  proportional to  p_1(v) · p_2(v) · …
 
-    so that a value which one of the snapshots rules out is ruled out. The chance of success is the mean of p over the
-    target's own values. Where no value is left, because the target's value did change, it is the mean over snapshots by
-    themselves. Targets are the subjects with events in two snapshots or more, or all if there are none. The baseline
-    knows how frequent each value is among all events; the control takes every snapshot by itself.
+    so a value that one snapshot rules out is ruled out. The chance of success is the mean of p over the target's own
+    values. If no value is left, because the target's value did change, it is the mean over single snapshots. Targets
+    are the subjects with events in two snapshots or more, or all if there are none. The baseline knows the frequency of
+    each value among all events; the control uses every snapshot separately.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Republication(EventAttack[RepublicationRisk]):
         return "Of every target the quasi-identifiers and the times of all its events."
 
     def find(self, original: Events, published: EventTables) -> RepublicationFindings:  # type: ignore[override]
-        """The chances of every subject that has several events."""
+        """The chances of every subject with several events."""
         frame, sensitive = original.frame, original.sensitive
         values = frame[sensitive].unique().sort().to_list()
         code = {value: at for at, value in enumerate(values)}
@@ -98,7 +98,7 @@ class Republication(EventAttack[RepublicationRisk]):
         targets = several or list(rows_of.values())
         together, alone, baseline = (np.zeros(len(targets)) for _ in range(3))
         for at, rows in enumerate(targets):
-            # A snapshot in which nothing matches says nothing: all values are as likely as they are in general.
+            # A snapshot without a match contributes nothing: all values are as likely as in general.
             known = np.array([shares[row] if shares[row].any() else often for row in rows])
             apart = known[np.arange(len(rows)), own[rows]]
             with np.errstate(divide="ignore"):
@@ -113,7 +113,7 @@ class Republication(EventAttack[RepublicationRisk]):
         return RepublicationFindings(together, alone, baseline, first, bool(several))
 
     def risk(self, findings: RepublicationFindings) -> RepublicationRisk:
-        """The chance to tell a sensitive value, on average and at most."""
+        """The chance to learn a sensitive value, on average and at most."""
         n = len(findings.together)
         mean, alone, chance = (float(part.mean()) for part in (findings.together, findings.alone, findings.baseline))
         told = int(((findings.together > 1.0 - 1e-9) & (findings.alone < 1.0 - 1e-9)).sum())
@@ -135,7 +135,7 @@ class Republication(EventAttack[RepublicationRisk]):
         )
 
     def _shares(self, original: Events, published: EventTables, code: Mapping[object, int]) -> NDArray[np.float64]:
-        """For each original event the share of each value among the published events that it could be."""
+        """For each original event, the share of each value among the published events that it could be."""
         found = np.zeros((len(original), len(code)))
         sensitive = published.sensitive
         for part in match_events(original, published, int(self.window)):
@@ -149,7 +149,7 @@ class Republication(EventAttack[RepublicationRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RepublicationFindings(Findings):
-    """Of every subject with several events the chance to tell its value. Events are not sharded."""
+    """For every subject with several events, the chance to learn its value. Events are not sharded."""
 
     together: NDArray[np.float64]
     alone: NDArray[np.float64]
@@ -157,7 +157,7 @@ class RepublicationFindings(Findings):
     first: NDArray[np.int64]
     """Position of the first event of each target."""
     several: bool
-    """Whether targets have events in several snapshots; otherwise nobody has, and there is nothing to intersect."""
+    """Whether targets have events in several snapshots; if nobody has, there is nothing to intersect."""
 
 
 def _sentence(findings: RepublicationFindings, mean: float, alone: float, chance: float, told: int) -> str:
@@ -175,7 +175,7 @@ def _sentence(findings: RepublicationFindings, mean: float, alone: float, chance
 
 
 def _subjects(original: Events) -> NDArray[np.int64]:
-    """A number for each event, the same for events of one subject; each without one is its own."""
+    """A number for each event, the same for events of one subject; an event without a subject has its own."""
     n = len(original)
     if original.subject is None:
         return np.arange(n)

@@ -1,13 +1,13 @@
 """What attacks that link targets or search for sums say about a release, with the condition under which it is true.
 
-Other attacks have one sentence each, true for anything they can attack; it is where their figures are made.
+Other attacks have one sentence each, true for anything they can attack, next to their figures.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shoal.attacks.words import between, percent
+from shoal.attacks.words import against_guessing, between, percent
 from shoal.model import Interval
 from shoal.model.sentence import Sentence
 
@@ -23,13 +23,13 @@ class Linked:
     Parameters
     ----------
     holds
-        What finishes "Someone who holds ...".
+        Completes "Someone who holds ...".
     n, success, interval, prosecutor, guess
         How many targets, the chance to link one with its interval, where it looks surest, and by guessing.
     several
         Whether a subject has several published rows: any of them counts as found.
     slices
-        Whether targets are slices, for which another one of the same subject is wanted.
+        Whether targets are slices, so that another slice of the same subject is sought.
     """
 
     holds: str
@@ -57,12 +57,12 @@ def _linked(found: Linked, what: str, targets: str) -> str:
     return (
         f"Someone who holds {found.holds} finds {what} with a chance of {percent(found.success)} "
         f"({between(found.interval)}; {found.n} {targets}), where it looks surest {percent(found.prosecutor)}; "
-        f"by guessing {percent(found.guess)}."
+        f"{against_guessing(found.success, found.interval, found.guess)}."
     )
 
 
 def about_profiles(sentence: str) -> str:
-    """The same where profiles were attacked: no row of them is a target's own, they stand for as many as they count."""
+    """The same for profiles: no row is a target's own; each stands for as many as it counts."""
     return sentence.replace(OWN, OF_PROFILES).replace(OF_SUBJECT, OF_PROFILES)
 
 
@@ -86,7 +86,7 @@ SUMMED: tuple[Sentence[Summed], ...] = (
         lambda a: (
             f"Someone who holds {a.holds} of everyone tells a member of a published mean with a chance of "
             f"{percent(a.success)} ({between(a.interval)}; {a.n} means), and all members of {percent(a.recovered)} of "
-            f"the means; by guessing {percent(a.guess)}."
+            f"the means; {against_guessing(a.success, a.interval, a.guess)}."
         ),
     ),
     Sentence(

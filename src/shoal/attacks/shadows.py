@@ -1,14 +1,14 @@
-"""Rehearsing a release: how the signs of membership are distributed where a person is in, and where not.
+"""Shadow releases: how the signs of membership are distributed if a person is in, and if not.
 
-The adversary knows the method with its parameters, and holds series of many people, targets among them; of nobody does
-it know whether they are in the release. It publishes random selections of these people as the publisher would. Over
-these *shadow* releases each person i has signs z: with mean a_i where they are in, with mean b_i where they are not. S
-is the covariance of signs within a person and side. With Gaussian signs the logarithm of the likelihood ratio is
+The adversary knows the method with its parameters, and holds series of many people, including targets; it knows
+nobody's membership. It publishes random selections of these people as the publisher would. Over these *shadow*
+releases, each person i has signs z: with mean a_i if they are in, with mean b_i if they are not. S is the covariance of
+signs within a person and side. With Gaussian signs, the logarithm of the likelihood ratio is
 
     ratio_i(z) = (a_i - b_i)' S^-1 (z - (a_i + b_i) / 2)
 
-and the answer is "in" where it is above 0. Few shadows tell little about a single person, so each a_i - b_i is drawn
-towards the mean of everybody's by the share of its spread that is chance.
+and the answer is "in" if it is above 0. A few shadows say little about a single person, so each a_i - b_i is shrunk
+towards everyone's mean by the share of its spread that is chance.
 
 Reference: N. Carlini et al., "Membership inference attacks from first principles", 2022; there of one sign, the loss.
 """
@@ -27,12 +27,12 @@ from shoal.model import Panel
 
 FEWEST_SHADOWS = 4
 MOST_DRAWN = 0.75
-"""The largest share of the people that a shadow release is made of: some must be out of it to compare with."""
+"""The largest share of the people that a shadow release contains: some must be left out for comparison."""
 LEAST_SIGN, HIGHEST_SIGN = 1e-9, 1e9  # signs go into logarithms
 
 
 def pool_people(original: Panel, outside: Panel | None) -> Panel:
-    """Everybody the adversary holds series of, originals first, at the instants of all."""
+    """Everyone whose series the adversary holds, originals first, at common instants."""
     if outside is None:
         return original
     common = np.intersect1d(original.times, outside.times)
@@ -53,7 +53,7 @@ def rehearse(
     n_shadows: int,
     seed: int,
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Signs of everybody in each shadow release, (shadows, series, signs), and who was in it."""
+    """Signs of everyone in each shadow release, (shadows, series, signs), and who was in it."""
     if not callable(getattr(method, "anonymize", None)):
         raise ParameterError(
             "Shadow releases are made by the method of the release. Give it: method=Microaggregation(k=10)."
@@ -73,7 +73,7 @@ def rehearse(
 
 
 def likelihood_ratios(signs: Floats, inside: NDArray[np.bool_], seen: Floats) -> Floats:
-    """Of each person the logarithm of how much likelier what is seen is with them in the release than without.
+    """For each person, the logarithm of how much likelier the observation is with them in the release than without.
 
     Examples
     --------
@@ -112,6 +112,6 @@ def likelihood_ratios(signs: Floats, inside: NDArray[np.bool_], seen: Floats) ->
 
 
 def _scaled(signs: Floats) -> Floats:
-    """Logarithms, which are nearer to a normal distribution than distances."""
+    """Logarithms, which are closer to normally distributed than distances."""
     logarithms: Floats = np.log(np.clip(signs, LEAST_SIGN, HIGHEST_SIGN))
     return logarithms

@@ -1,15 +1,15 @@
-"""Time slices without dates, brought to the positions in a slice.
+"""Time slices without dates, compared by position in a slice.
 
-A release of L whole-number instants, made of an original with dates, has no instants to compare by. What is left is the
-position in the slice: the original is cut into stretches of L instants from the first on, of each original one
-stretch is drawn, and the adversary knows readings of it with their positions (the hour of the day, where a slice is a
-day). All slices are candidates.
+A release with L whole-number instants, made from an original with dates, has no instants in common with it. What
+remains is the position in the slice: the original is cut into stretches of L instants, one stretch of each original is
+drawn, and the adversary knows some of its readings with their positions (the hour of the day, if a slice is a day). All
+slices are candidates.
 
     own(i)   of the slices cut from original i, the one that is of the drawn stretch; the others are as wrong as
              anyone's
 
-A release does not say which slice is of which stretch, nor do its rows come in order. So own(i) is the slice most like
-the true stretch: least 1 - correlation, of equal ones least mean square, and all of those that are equal in both.
+A release does not say which slice covers which stretch, nor are its rows in order. So own(i) is the slice most like the
+true stretch: least 1 - correlation, then least mean square, and all slices that are equal in both.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def has_slices(original: Clocked, published: Clocked) -> bool:
 def find_scenes(
     name: str, original: Panel, published: Panel, truth: Truth, seed: int
 ) -> tuple[list[Ground], Moments, Truth]:
-    """Both panels by each way the release may show the originals, the levels that tell which, and who is behind it."""
+    """Both panels by each way the release may show the originals, the levels that show which, and who is behind it."""
     if not has_slices(original, published):
         return *find_grounds(name, original, published, truth.is_shard), truth
     ground, truth = find_slices(name, original, published, truth, seed)
@@ -46,7 +46,7 @@ def find_scenes(
 
 
 def find_slices(name: str, original: Panel, published: Panel, truth: Truth, seed: int) -> tuple[Ground, Truth]:
-    """Of each original one stretch as long as a slice, and the truth in which only slices of that stretch count."""
+    """One stretch of each original, as long as a slice, and the truth in which only slices of that stretch count."""
     length = published.n_instants
     n_stretches = original.n_instants // length
     counts = np.bincount(truth.rows[truth.rows >= 0])
@@ -60,7 +60,7 @@ def find_slices(name: str, original: Panel, published: Panel, truth: Truth, seed
     p = published.values.reshape(published.n_series, length, -1)
     stretches = np.empty((original.n_series, length, x.shape[2]))
     for i in range(original.n_series):
-        # One at a time, so that an original's stretch does not depend on who else is there.
+        # Drawn one at a time, so that an original's stretch does not depend on who else is there.
         at = int(np.random.default_rng(np.random.SeedSequence([seed, 3, truth.first + i])).integers(n_stretches))
         stretches[i] = x[i, at * length : (at + 1) * length]
     owners = np.full(len(p), NOBODY, dtype=np.int64)

@@ -26,21 +26,20 @@ MOST_CONTROLS = 5
 
 @dataclass(frozen=True)
 class SubsetRisk(Risk):
-    """What the subset problem gives away.
+    """What the subset-sum problem reveals.
 
-    `success` is the chance that a member of an attacked mean is told to be one. Members of one mean are found together,
-    so the interval is Wilson's over means, not over members. The baseline picks as many members by chance. The control
-    takes the true members out of what the adversary holds: the share of means for which it would find a set all the
-    same.
+    `success` is the chance that a member of an attacked mean is identified. Members of one mean are found together, so
+    the interval is Wilson's over means, not over members. The baseline picks as many members at random. The control
+    removes the true members from what the adversary holds: the share of means for which it would still find a set.
 
     Parameters
     ----------
     n_means
         How many published means were attacked.
     recovered
-        The share of them of which the very members were found, and no other set.
+        The share of means whose exact members were found, and no other set.
     n_open
-        Means of which the program or the search did not settle whether there are other sets.
+        Means for which the program or the search did not settle whether there are other sets.
     n_searched
         Means that were searched instead of solved.
     """
@@ -53,28 +52,28 @@ class SubsetRisk(Risk):
 
 @dataclass(frozen=True)
 class SubsetSum(SeriesAttack[SubsetRisk]):
-    """The chance to tell who is behind a published mean, by solving which known totals sum to it.
+    """The chance to identify who is behind a published mean, by solving which known totals sum to it.
 
     The adversary holds the totals A[i] of every original, per step. Rows that are published alike are one mean L of s
     members, which shows s. It looks for the s originals whose totals sum to s L:
 
         find p in {0, 1}^n with sum(p) = s and |sum_i p[i] A[i] - s L| within `tolerance`
 
-    by integer program (HiGHS), and where there are too many candidates, or time runs out, by exchanging members of a
-    likely set. Where several sets fit, each counts for its share. This tells that someone is in a group, and so gives
-    the group's mean for them; it does not single out a curve, and `KnownTotals` is the attack on that.
+    by integer program (HiGHS), and if there are too many candidates, or time runs out, by exchanging members of a
+    likely set. If several sets fit, each counts for its share. This reveals that someone is in a group, and so the
+    group's mean for them; it does not single out a curve, which is what `KnownTotals` attacks.
 
-    Small noise on the published values ends the exact problem. It does not end an adversary who takes the nearest sum
-    (`exact=False`) as long as there are many steps: see the documentation for how much noise does.
+    A little noise on the published values defeats the exact problem. It does not defeat an adversary who takes the
+    nearest sum (`exact=False`) as long as there are many steps: the documentation says how much noise does.
 
     Parameters
     ----------
     step
-        What totals are of: "hour", "day", "week", "month", "all" or a number of instants. Steps with a gap on either
-        side are left out.
+        The step that totals cover: "hour", "day", "week", "month", "all" or a number of instants. Steps with a gap on
+        either side are left out.
     exact
-        Whether sums must fit within `tolerance`. False takes the set with the least sum of absolute differences, and
-        cannot tell whether it is right.
+        Whether sums must fit within `tolerance`. False takes the set with the least sum of absolute differences,
+        without knowing whether it is right.
     tolerance
         How far each sum may be off, as a share of the mean sum.
     largest
@@ -82,9 +81,9 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
     time_limit
         Seconds for the program of one mean.
     n_means
-        Attack so many of the published means, drawn at random; None for all of them. Candidates are never sampled.
+        Attack this many of the published means, drawn at random; None for all. Candidates are never sampled.
     seed
-        Draws the means, and the beginnings of a search.
+        Draws the means, and the starting points of a search.
 
     Examples
     --------
@@ -132,7 +131,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
         return f"{words[0].upper()}{words[1:]}, of everyone who may be in the release."
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> SubsetFindings:
-        """The sets that sum to published means with a target among their members; as many means as `n_means` says."""
+        """The sets that sum to published means with a target among their members, for `n_means` of them."""
         need_targets(truth.targets)
         totals, means, classes = self._problem(original, published)
         wanted = np.unique(classes[np.isin(truth.rows, truth.targets)])
@@ -183,7 +182,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
         )
 
     def risk(self, findings: SubsetFindings) -> SubsetRisk:
-        """The chance that a member of an attacked mean is told to be one."""
+        """The chance that a member of an attacked mean is identified."""
         found, true, controls = findings.found, findings.true, findings.controls
         chances = [_chances(sets.sets, members) for sets, members in zip(found, true, strict=True)]
         real = [members >= 0 for members in true]
@@ -235,12 +234,12 @@ class SubsetFindings(Findings):
     true: tuple[Rows, ...]
     """Positions of the originals behind it, -1 for fictive ones."""
     controls: tuple[bool, ...]
-    """Of the first few, whether sets fit without the true members."""
+    """For the first few, whether sets fit without the true members."""
     n_candidates: int
 
 
 def _chances(sets: tuple[frozenset[int], ...], members: Rows) -> NDArray[np.float64]:
-    """For each member the share of the sets that have it."""
+    """For each member, the share of the sets that contain it."""
     if not sets:
         return np.zeros(len(members))
     return np.array([sum(int(m) in found for found in sets) / len(sets) for m in members])

@@ -1,4 +1,4 @@
-"""Which members sum to a given total: by integer program, and by search where there are too many.
+"""Which members sum to a given total: by integer program, or by search if there are too many.
 
 find p in {0, 1}^n with sum(p) = s and |sum_i p[i] a[i, d] - b[d]| <= tolerance for every d       (exact)
 min sum_d |sum_i p[i] a[i, d] - b[d]|                                                             (nearest)
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Members = frozenset[int]
 
-POOL = 1500  # candidates of a search, the nearest to the mean; its table of pairs takes 18 MB
+POOL = 1500  # candidates of a search, nearest to the mean; its table of pairs takes 18 MB
 STARTS = 12
 SWAPS = 60
 
 
 @dataclass(frozen=True)
 class Found:
-    """The sets that fit, whether there is proof that there are no others, and which way they were found."""
+    """The sets that fit, whether they are proven to be the only ones, and how they were found."""
 
     sets: tuple[Members, ...]
     complete: bool
@@ -41,10 +41,10 @@ def find_members(
     seconds: float,
     seed: int,
 ) -> Found:
-    """Up to `most` sets of `size` rows of `a` that sum to `b`; the nearest one where `exact` is not asked for.
+    """Up to `most` sets of `size` rows of `a` that sum to `b`; the nearest one if not `exact`.
 
-    Up to `largest` rows by integer program, ended after so many seconds; otherwise, or where the program found nothing
-    in time, by search.
+    Up to `largest` rows by integer program with a time limit; otherwise, or if the program finds nothing in time, by
+    search.
     """
     scale = max(float(np.abs(b).mean()), np.finfo(np.float64).tiny)
     a, b = a / scale, b / scale
@@ -76,7 +76,7 @@ def _fits(a: Floats, b: Floats, members: Members, tolerance: float) -> bool:
 def _program(
     a: Floats, b: Floats, size: int, tolerance: float | None, known: list[Members], seconds: float
 ) -> tuple[Members | None, bool]:
-    """A set that is not known yet, and whether the solver finished; without a tolerance the nearest one."""
+    """A set that is not yet known, and whether the solver finished; without a tolerance, the nearest one."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     n, n_steps = a.shape
@@ -106,11 +106,11 @@ def _program(
 
 
 def _search(a: Floats, b: Floats, size: int, tolerance: float, dice: np.random.Generator) -> Members:
-    """Exchange one member, or two at once, while that comes nearer; from several beginnings, the nearest first."""
+    """Exchange one member, or two at once, while that comes closer; from several starting points, the nearest first."""
     near = np.argsort(((a - b / size) ** 2).sum(axis=1), kind="stable")[:POOL]
     pool = a[near]
     gram = pool @ pool.T
-    # A beginning is a set of likely members: those nearest to the mean, then random ones among the near.
+    # A starting point is a set of likely members: those nearest to the mean, then random ones among the near.
     likely = min(len(pool), 5 * size + 10)
     best, least = np.arange(size), np.inf
     for start in range(STARTS):
@@ -147,7 +147,7 @@ def _swap_one(pool: Floats, gram: Floats, b: Floats, members: NDArray[np.int64])
 
 
 def _swap_two(pool: Floats, gram: Floats, b: Floats, members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The best exchange of two members, for the pairs of members whose leaving promises most."""
+    """The best exchange of two members, for the pairs of members whose removal is most promising."""
     rest = b - pool[members].sum(axis=0)
     squares = np.diag(gram)
     pairs = squares[:, None] + squares[None, :] + 2.0 * gram

@@ -30,7 +30,7 @@ def step_words(step: Step) -> str:
 
 
 def find_steps(times: NDArray[Any], step: Step) -> Rows:
-    """Where each step begins. Days, weeks (from Monday) and months are those of the times, which are local."""
+    """Where each step begins. Days, weeks (from Monday) and months follow the times, which are local."""
     if step == "all":
         return np.zeros(1, dtype=np.int64)
     if not isinstance(step, str):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
 from shoal.attacks.links import N_WORST, Links
 from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
-from shoal.attacks.words import between, check_targets, percent
+from shoal.attacks.words import against_guessing, between, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Findings, Interval, Panel, Risk
@@ -20,10 +20,10 @@ from shoal.model import Findings, Interval, Panel, Risk
 
 @dataclass(frozen=True)
 class UnmixingRisk(Risk):
-    """What can be taken apart again.
+    """What can be separated again.
 
     `success` is the share of a target's steps whose readings the adversary gets right, the mean over targets; the
-    interval is Wilson's, over targets; `prosecutor` is the target of whom most is found. The baseline takes any
+    interval is Wilson's, over targets; `prosecutor` is the target about whom most is found. The baseline takes any
     published series at each step. The control is the share of steps where another piece fits as well as the best.
 
     Parameters
@@ -41,20 +41,20 @@ class UnmixingRisk(Risk):
 
 @dataclass(frozen=True)
 class Unmixing(SeriesAttack[UnmixingRisk]):
-    """The share of a series that can be read off a release whose series exchanged stretches of time.
+    """The share of a series that can be read off a release whose series have exchanged stretches of time.
 
-    The adversary holds the totals of its targets per step, and looks for every step by itself: the pieces of published
-    series whose total is nearest are the candidates, whatever series they have been put into. A step counts by the
+    The adversary holds the totals of its targets per step, and searches for every step separately: the pieces of
+    published series whose total is nearest are the candidates, whatever series they were put into. A step counts by the
     share of the candidates that show exactly the target's readings. Exchanged pieces hide nobody from this: each still
     shows true readings at their true time.
 
     Parameters
     ----------
     step
-        What totals are of: "hour", "day", "week", "month", "all" or a number of instants. Best the length of the
-        stretches that were exchanged, or a part of it.
+        The step that totals cover: "hour", "day", "week", "month", "all" or a number of instants. Best: the length of
+        the stretches that were exchanged, or a part of it.
     n_targets
-        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
+        Attack this many targets, drawn at random; all by default. Candidates are never sampled.
     seed
         Draws targets.
 
@@ -92,7 +92,7 @@ class Unmixing(SeriesAttack[UnmixingRisk]):
         return f"{words[0].upper()}{words[1:]}, of every target, and that series exchanged pieces."
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> UnmixingFindings:
-        """The pieces nearest to each total; the truth only tells who is in the release."""
+        """The pieces nearest to each total; the truth only says who is in the release."""
         positions = need_targets(truth.targets)
         ground = find_ground("Unmixing", original, published)
         starts = find_steps(ground.times, self.step)
@@ -125,8 +125,8 @@ class Unmixing(SeriesAttack[UnmixingRisk]):
         sentence = (
             f"Someone who holds {step_words(self.step)} and looks piece by piece gets {percent(success)} of a "
             f"target's readings right ({between(interval)}; {n} targets), of the one most at risk "
-            f"{percent(float(found.max()))}; by looking for whole series {percent(simple)}, "
-            f"by guessing {percent(guess)}."
+            f"{percent(float(found.max()))}; {against_guessing(success, interval, guess)}, by looking for whole series "
+            f"{percent(simple)}."
         )
         return UnmixingRisk(
             success=success,
@@ -148,7 +148,7 @@ class Unmixing(SeriesAttack[UnmixingRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnmixingFindings(Findings):
-    """Of every target means over the steps that are told of it. A piece may be like one of anyone."""
+    """For every target, means over its known steps. A piece may look like anyone's."""
 
     targets: Rows
     found: Floats
@@ -157,12 +157,12 @@ class UnmixingFindings(Findings):
     others: Floats
     """Steps where another piece fits as well."""
     sure: Floats
-    """1/m of m pieces that fit alike."""
+    """1/m for m pieces that fit equally well."""
     n_steps: int
 
 
 def _pieces(true: Floats, pieces: Floats, known: Floats, shown: Floats, whole: Links) -> Floats:
-    """Of one step, for each target: chance found, chance plain, chance guessed, whether others fit, and 1/m."""
+    """For one step and each target: chance found, chance plain, chance guessed, whether others fit, and 1/m."""
     n, m = len(true), len(pieces)
     _, kind = find_classes(np.concatenate([true.reshape(n, -1), pieces.reshape(m, -1)]))
     mine, theirs = kind[:n], kind[n:]

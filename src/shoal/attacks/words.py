@@ -32,7 +32,7 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_scale(scale: object) -> None:
-    """Refuse what is no way to compare."""
+    """Refuse an unknown way to compare."""
     check_choice("scale", scale, get_args(Scale))
 
 
@@ -48,6 +48,14 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.3g} %"
 
 
+def against_guessing(success: float, interval: Interval, guess: float) -> str:
+    """How an attack compares with guessing, to follow its figure; it is better only if its whole interval is."""
+    if interval.low > guess:
+        return f"by guessing {percent(guess)}"
+    how = "no better" if success <= guess else "not reliably better"
+    return f"{how} than guessing ({percent(guess)})"
+
+
 def between(interval: Interval) -> str:
     """An interval for people."""
     if interval.low == interval.high:
@@ -56,7 +64,7 @@ def between(interval: Interval) -> str:
 
 
 def beside_control(risk: Risk, n_outside: int) -> str:
-    """What is found of people outside, and what goes beyond it, to follow a figure; nothing without a control."""
+    """What is found about people outside, and the excess over it, to follow a figure; empty without a control."""
     if risk.excess is None or risk.control is None:
         return ""
     more, low, high = (100.0 * share for share in risk.excess)

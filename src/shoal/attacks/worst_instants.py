@@ -1,4 +1,4 @@
-"""The instants at which knowing a target's readings gives it away most in one release."""
+"""The instants at which knowing a target's readings exposes it most in one release."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ N_SETS = 2_000  # sets of instants tried at most for each target, where every se
 
 
 def worst_instants(series: Floats, classes: Rows, truth: Truth, true: Floats, n: int) -> tuple[Rows, NDArray[np.bool_]]:
-    """For each target the instants that raise its chance most, and whether that is proven."""
+    """For each target, the instants that raise its chance most, and whether that is proven."""
     m = series.shape[2]
     sizes = np.bincount(classes, minlength=m)
     carried = Carried.of(classes, truth.owners)
@@ -31,7 +31,7 @@ def worst_instants(series: Floats, classes: Rows, truth: Truth, true: Floats, n:
 
     def look(i: int) -> tuple[Rows, bool]:
         own = carried.count(everyone, np.full(m, truth.of_targets[i]))
-        # Nearest may be any mixture of classes, and a mixture has no larger share than its best part.
+        # The nearest may be any mixture of classes, and a mixture has no larger share than its best part.
         most = float((own / sizes).max())
         places, chance = greedy_instants(true[i], series, sizes, own, most, n)
         if chance >= most or n == 1:
@@ -52,9 +52,9 @@ def worst_instants(series: Floats, classes: Rows, truth: Truth, true: Floats, n:
 def worst_by_fit(
     series: Floats, classes: Rows, truth: Truth, true: Floats, sets: Sequence[Rows]
 ) -> tuple[Rows, NDArray[np.bool_]]:
-    """The same up to level and unit: of some sets (targets, n), and of all where they are few.
+    """The same up to level and unit: for some sets (targets, n), and for all if they are few.
 
-    Readings up to scale do not tell more one by one, so there is no greedy search: two say nothing.
+    Up to scale, single readings do not add up, so there is no greedy search: two readings say nothing.
     """
     n, n_instants, m = sets[0].shape[1], len(series), series.shape[2]
     sizes = np.bincount(classes, minlength=m)
@@ -62,7 +62,7 @@ def worst_by_fit(
     everyone = np.arange(m)
     n_sets = sum(comb(n_instants, size) for size in range(LEAST, n + 1))
     every = n_sets <= N_SETS and n_sets * m * len(true) <= WORK
-    # Knowing too little to compare is a choice as well: then all series are candidates.
+    # Knowing too little to compare is also a choice: then all series are candidates.
     further = [(-1,) * n]
     if every:
         for size in range(LEAST, n + 1):

@@ -131,14 +131,14 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _say("Interrupted; nothing was written.", INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has gone; Python must not try to flush into the closed pipe at exit.
+        # The reader of our output has gone; Python must not try to flush into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         # Its message may name a file after a person.
         return _say(f"The system refused a file or folder: {error.strerror}. Check the paths you gave.", BAD_INPUT)
     except Exception as error:
-        if hasattr(error, "format_message"):  # wrong usage, told by typer
+        if hasattr(error, "format_message"):  # wrong usage, reported by typer
             return _say(f"{error.format_message()} Try: shoal --help", BAD_INPUT)
         return _say(_internal(error), BAD_INPUT)
 

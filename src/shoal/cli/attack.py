@@ -35,8 +35,8 @@ def attack(
     shadows: Annotated[
         int,
         typer.Option(
-            help="Learn who is in the release from so many releases made alike of other selections of people; 16 are a "
-            "good start. Needs subjects kept out with --hold-out.",
+            help="Learn who is in the release from this many shadow releases of other random selections of people; "
+            "start with 16. Needs subjects kept out with --hold-out.",
         ),
     ] = 0,
     at_most: Annotated[

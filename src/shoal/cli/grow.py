@@ -27,6 +27,10 @@ def grow(
         str | None,
         typer.Option(help="Length of a stretch of one table, such as 1d; in a folder, each table is one stretch."),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHAT", help="What must stay useful, as in shoal anonymize: peaks, total. Repeatable."),
+    ] = None,
     spare: Annotated[
         int, typer.Option(help="Members a group gets beyond k, so that some may lack readings on a day.")
     ] = 0,
@@ -69,6 +73,7 @@ def grow(
             out,
             settings,
             private=private,
+            keep=keep,
             spare=spare,
             join=join,
             every=every,
@@ -86,6 +91,8 @@ def grow(
 
 
 def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
+    from shoal.cli.sentences import ledger_line
+
     last = f", the last is {summary['last']}" if summary["last"] else ""
     rows = [
         ("out", str(out)),
@@ -94,6 +101,8 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("published", f"{summary['series']} series in {summary['groups']} groups"),
         ("waiting", f"{summary['waiting']} series"),
     ]
+    if "ledger" in summary:
+        rows.append(("ledger", ledger_line(**summary["ledger"], recorded=summary["written"])))
     if summary["without"]:
         rows.append(("without release", f"{summary['without']} stretch(es) could not be published at all"))
     return rows

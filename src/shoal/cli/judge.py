@@ -77,8 +77,8 @@ def judge(
     shadows: Annotated[
         int,
         typer.Option(
-            help="Learn who is behind the table from so many tables made alike of other selections of people; 16 are a "
-            "good start. Needs --control or a private folder that has one.",
+            help="Learn who is behind the table from this many shadow tables, made the same way from other random "
+            "selections of people; start with 16. Needs --control or a private folder that has one.",
         ),
     ] = 0,
     method: Annotated[

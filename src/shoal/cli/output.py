@@ -19,7 +19,7 @@ def print_json(content: Any) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file, over nothing."""
+    """Write a new file; an existing one is not replaced."""
     from shoal.errors import ReleaseError
 
     try:

@@ -125,6 +125,7 @@ ROWS: tuple[Row, ...] = (
         lambda t: bool(t.certificate["columns"].get("attributes")),
         lambda t: f"{', '.join(t.certificate['columns']['attributes'])} (the same for everyone in a group)",
     ),
+    Row("held back", lambda t: bool(t.certificate.get("held_back")), lambda t: ", ".join(t.certificate["held_back"])),
     # Other measures are in the certificate and the report.
     Row("information-loss", lambda t: "information-loss" in t.certificate["utility"], lambda t: _score(t)),
     Row("window-error", lambda t: "window-error" in t.certificate["utility"], lambda t: _score(t, "window-error")),
@@ -143,6 +144,7 @@ ROWS: tuple[Row, ...] = (
         lambda t: bool(t.certificate["figures"].get("left_out")),
         lambda t: str(t.certificate["figures"]["left_out"]),
     ),
+    Row("ledger", lambda t: bool(t.certificate.get("ledger")), lambda t: ledger_line(**t.certificate["ledger"])),
     Row("report", lambda t: "report.html" in t.certificate["files"], lambda t: str(t.path / "report.html")),
 )
 
@@ -165,9 +167,18 @@ def release_figures(certificate: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a certificate that commands report as JSON."""
     names = (
         *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
-        *("utility", "risk", "files", "kept"),
+        *("utility", "risk", "files", "kept", "held_back", "ledger"),
     )
     return {name: certificate[name] for name in names if name in certificate}
+
+
+def ledger_line(file: str, earlier: int, recorded: int = 1) -> str:
+    """Say whether a ledger was new, and how many releases it has gained."""
+    if not earlier:
+        these = "this is the first release in it" if recorded == 1 else f"it now has {recorded} releases"
+        return f"{file}: new, {these}. It knows nothing of releases made without it"
+    before = f"{earlier} earlier release{'s' * (earlier != 1)}"
+    return f"{file}: checked together with {before}, {recorded} added"
 
 
 def warn_of_suppression(release: Release) -> None:

@@ -35,7 +35,7 @@ def simulate(
     ] = None,
     missing: Annotated[float, typer.Option(help="Share of readings left out.")] = 0.0,
     at_least: Annotated[
-        float | None, typer.Option(help="With --from-release: what no reading is below, such as 0.")
+        float | None, typer.Option(help="With --from-release: lower bound of every reading, such as 0.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,

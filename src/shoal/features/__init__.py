@@ -1,8 +1,8 @@
-"""What "similar" means: a panel in, an array (series, features) out. Near in features is alike.
+"""What "similar" means: a panel in, an array (series, features) out. Series close in features are similar.
 
-To add one: a frozen dataclass with `name` that takes a panel, exported here and listed in `finding.py`. Features of a
-series never depend on the order of the rows, leave the panel untouched and are the same each time. Groups are formed
-on them; what is published are aggregates of the originals.
+To add one: a frozen dataclass with `name` that takes a panel, exported here and listed in `finding.py`. Features never
+depend on the order of the rows, leave the panel untouched and are deterministic. Groups are formed on them; what is
+published are aggregates of the originals.
 """
 
 from shoal.features import interests

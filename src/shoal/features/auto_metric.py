@@ -14,22 +14,22 @@ from shoal.features.learned import Learned
 from shoal.features.linear_metric import LinearMetric
 
 DEEP_FROM = 1_000
-"""Labelled pairs from which a network is tried as well: from fewer it loses more than a linear metric."""
+"""The number of labelled pairs from which a network is also tried: with fewer, it loses more than a linear metric."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AutoMetric:
-    """Learn a metric from pairs labelled similar or dissimilar, of the kind that does best on pairs held out.
+    """Learn a metric from pairs labelled similar or dissimilar, of the kind that does best on held-out pairs.
 
     `LinearMetric` with inputs, form, penalty and share of Euclidean distance chosen on the held-out pairs; from 1,000
-    pairs, and where the extra `deep` is installed, `DeepMetric` as well, which is taken if it scores better on them.
-    Nothing but the labels decides. The result says what was chosen (`Learned.choice`).
+    pairs, and if the extra `deep` is installed, also `DeepMetric`, which is used if it scores better on them. Only the
+    labels decide. The result says what was chosen (`Learned.choice`).
 
     Parameters
     ----------
     seed
-        Which series are held out, and of the network. The same pairs and seed give the same bytes on the same machine
-        with the same extras.
+        Decides which series are held out, and seeds the network. The same pairs and seed give the same bytes on the
+        same machine with the same extras.
 
     Examples
     --------

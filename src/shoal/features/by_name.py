@@ -28,14 +28,14 @@ _KNOWN: dict[str, Features] = {features.name: features for features in (Raw(), S
 
 
 def find_features(spec: str | Callable[[Panel], Any]) -> Features:
-    """The features a name stands for, or a function of a panel with its answer checked.
+    """The features that a name stands for, or a function of a panel with its result checked.
 
     Parameters
     ----------
     spec
         "raw", "standardized", "centred", "haar", what `keep` takes, such as "keep:peaks", a learned metric, the name of
-        a file where one was saved, such as "metric.npz", or anything that takes a Panel and gives an array
-        (series, features).
+        a file where one was saved, such as "metric.npz", or anything that takes a Panel and returns an array (series,
+        features).
 
     Examples
     --------
@@ -75,5 +75,5 @@ def find_features(spec: str | Callable[[Panel], Any]) -> Features:
 
 
 def describe_features(features: Features) -> str | dict[str, Any]:
-    """What a recipe records: the name, and of a learned metric its digest and how it did on held-out pairs."""
+    """What a recipe records: the name, and for a learned metric its digest and its scores on held-out pairs."""
     return features.entry if isinstance(features, Learned) else features.name

@@ -13,9 +13,9 @@ from shoal.model import Panel
 
 @dataclass(frozen=True)
 class Centred:
-    """Each series minus its own mean: series are alike when they have the same shape, at whatever level.
+    """Each series minus its own mean: series are similar if they have the same shape, at whatever level.
 
-    y[i, t, c] = x[i, t, c] - mean of x[i, ·, c] over its observed instants, for each channel apart. Missing stays
+    y[i, t, c] = x[i, t, c] - mean of x[i, ·, c] over its observed instants, for each channel separately. Missing stays
     missing and a constant series becomes 0. Amplitude still counts: a shape twice as high is another shape.
 
     Examples
@@ -29,7 +29,7 @@ class Centred:
     def __call__(self, panel: Panel) -> NDArray[np.float64]:
         """Subtract the mean of each series and channel."""
         x = panel.values.reshape(panel.n_series, panel.n_instants, -1)
-        # To the middle of its range first: the mean of readings with a large offset would lose their digits.
+        # Centred on the middle of its range first: with a large offset, the mean would lose digits.
         middle = np.fmin.reduce(x, axis=1, keepdims=True) / 2 + np.fmax.reduce(x, axis=1, keepdims=True) / 2
         y: NDArray[np.float64] = x - middle
         observed = ~np.isnan(y)

@@ -1,4 +1,4 @@
-"""What every kind of features can do."""
+"""The interface of all features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features someone brings along."""
+"""User-defined features."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from shoal.model import Panel
 
 @dataclass(frozen=True)
 class Custom:
-    """Any function of a panel, its answer checked: one row per series, numbers that are finite or NaN.
+    """Any function of a panel, with its result checked: one row per series, numbers that are finite or NaN.
 
     Parameters
     ----------
     function
-        Takes a Panel and gives an array (series, features). It must not depend on the order of the rows and must give
-        the same each time, or the groups will not be the same each time; NaN marks a missing feature.
+        Takes a Panel and returns an array (series, features). It must not depend on the order of the rows and must be
+        deterministic, or the groups will not be; NaN marks a missing feature.
 
     Examples
     --------
@@ -33,14 +33,14 @@ class Custom:
 
     @property
     def name(self) -> str:
-        """The function's own `name` or name, "custom" where it has none."""
+        """The function's `name` or `__name__`, "custom" if it has none."""
         for name in (getattr(self.function, "name", None), getattr(self.function, "__name__", None)):
             if isinstance(name, str) and name != "<lambda>":
                 return name
         return "custom"
 
     def __call__(self, panel: Panel) -> NDArray[np.float64]:
-        """Call the function and check what it gives."""
+        """Call the function and check its result."""
         wanted = f"Give an array of numbers of shape ({panel.n_series}, features), one row per series in their order."
         given = self.function(panel)
         try:
@@ -53,7 +53,7 @@ class Custom:
             raise ParameterError(
                 f"Features {self.name!r} gave an array of shape {found.shape} for {panel.n_series} series. {wanted}"
             )
-        with np.errstate(over="ignore"):  # what overflows is infinite and refused below
+        with np.errstate(over="ignore"):  # an overflow is infinite and refused below
             features = np.ascontiguousarray(found, dtype=np.float64)
         infinite = np.isinf(features).any(axis=1)
         if n_infinite := int(infinite.sum()):

@@ -1,9 +1,9 @@
-"""A network that draws windows of one household together and those of others apart.
+"""A network that pulls windows of one household together and pushes those of others apart.
 
     L = mean over windows i of  -log( exp(s(i, i') / TEMPERATURE) / sum over j of exp(s(i, j') / TEMPERATURE) )
 
-where i' is another window of the household of i, j' that of every household in the batch, and s the cosine of what the
-network makes of both (van den Oord 2018; Chen 2020). What it learns are the layers before the linear discriminants.
+where i' is another window of the household of i, j' that of every household in the batch, and s the cosine of the
+network's outputs for both (van den Oord 2018; Chen 2020). It learns the layers before the linear discriminants.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A twin network that learns from pairs what makes two series alike, however it depends on their values."""
+"""A twin network that learns from pairs what makes two series similar, however it depends on their values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RATE = 2e-3
 DECAY = 1e-4
 """Adam's weight decay."""
 
-_START, _ORDER = 1, 2  # of the seed's children; 0 holds out
+_START, _ORDER = 1, 2  # children of the seed; 0 is for the hold-out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,39 +35,39 @@ class DeepMetric:
 
         L = ½ d² for a similar pair, ½ max(0, margin - d²) for a dissimilar one,
 
-    similar and dissimilar pairs weighing alike in sum. `LinearMetric` takes the same inputs and is quicker: try it
-    first.
+    where similar and dissimilar pairs have the same total weight. `LinearMetric` takes the same inputs and is quicker:
+    try it first.
 
-    Three times the pairs of a third of the series are held out. Learning stops when the loss on them has not fallen
-    for `patience` passes, and is then repeated from all pairs for the number of passes that was best. The metric is
-    used if there are ten different series or more and its expected gain is positive: the mean over the three parts of
-    its score on the held-out pairs, minus that of Euclidean distance, each part scored by a network that has not seen
-    its series. Otherwise the result says so and gives the values themselves (`Learned.used`). The score is the chance
-    that a dissimilar pair is farther apart than a similar one. Missing values are refused.
+    The pairs of a third of the series are held out, three times. Learning stops when the loss on them has not fallen
+    for `patience` passes, and is then repeated on all pairs for the best number of passes. The metric is used if there
+    are at least ten different series and its expected gain is positive: the mean over the three parts of its score on
+    the held-out pairs, minus that of Euclidean distance, each part scored by a network that has not seen its series.
+    Otherwise the result says so and returns the values themselves (`Learned.used`). The score is the chance that a
+    dissimilar pair is farther apart than a similar one. Missing values are refused.
 
     Needs torch, the extra `deep`: pip install 'shoal[deep]'. What it returns does not.
 
     Parameters
     ----------
     inputs
-        "time": next to the values their running total and the highest value, rise and fall so far and still to come
-        (`shoal.features.inputs.time_inputs`), from which times of arrival and departure follow by adding up.
-        "sums": these added up. "haar": Haar coefficients. "values": the values alone.
+        "time": next to the values, their running total and the highest value, rise and fall so far and still to come
+        (`shoal.features.inputs.time_inputs`), whose sums give times of arrival and departure. "sums": these sums.
+        "haar": Haar coefficients. "values": the values alone.
     hidden
         Widths of the hidden layers.
     n_features
-        Width of the last layer: how many features a series gets.
+        Width of the last layer: the number of features of a series.
     margin
         How far apart, squared, dissimilar pairs are pushed.
     passes
-        At most so many times through the pairs.
+        The largest number of passes through the pairs.
     patience
         Passes without a lower loss on the held-out pairs before learning stops.
     seed
-        Which series are held out, where the weights start, the order of the pairs. The same pairs and seed give the
-        same bytes on the same machine.
+        Decides which series are held out, the initial weights, and the order of the pairs. The same pairs and seed give
+        the same bytes on the same machine.
     device
-        "cpu", or "cuda" if there is one: worth it from some hundred thousand pairs.
+        "cpu", or "cuda" if available: worthwhile from some hundred thousand pairs.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class DeepMetric:
             stops = [stop for stop, _ in tried]
             n_passes = int(np.median(stops))
             layers = self._fit(torch, x, pairs, n_passes)
-        # A fold is judged after as many passes as were best on the others: its own best would flatter itself.
+        # A fold is judged after the number of passes that was best on the others: its own best would be biased.
         honest = [min(int(np.median(np.delete(stops, at))), len(seen)) for at, (_, seen) in enumerate(tried)]
         judged = [HeldOut(fold.held, seen[at - 1]) for fold, (_, seen), at in zip(folds, tried, honest, strict=True)]
         settings = {
@@ -140,7 +140,7 @@ class DeepMetric:
         )
 
     def _stop(self, torch: Any, x: Floats, fold: Fold) -> tuple[int, list[Floats]]:
-        """After which pass the loss on the held-out pairs was least, and their distances after each pass."""
+        """The pass after which the loss on the held-out pairs was least, and their distances after each pass."""
         best, at, seen = np.inf, 0, []
         for number, weights in enumerate(self._passes(torch, x, fold.train, int(self.passes)), start=1):
             seen.append(fold.held.distances(map_inputs(x, _numpy(weights))))
@@ -153,7 +153,7 @@ class DeepMetric:
         return at, seen
 
     def _fit(self, torch: Any, x: Floats, pairs: Pairs, n_passes: int) -> Layers:
-        """The layers after so many passes."""
+        """The layers after this many passes."""
         *_, last = self._passes(torch, x, pairs, n_passes)
         return _numpy(last)
 
@@ -173,7 +173,7 @@ class DeepMetric:
             yield weights
 
     def _loss(self, torch: Any, weights: Any, data: Any, pairs: Pairs, chosen: Any) -> Any:
-        """Mean contrastive loss of some pairs, each label weighing a half of all pairs."""
+        """Mean contrastive loss of some pairs, each label with half of the total weight."""
         share = float(pairs.similar.mean())
         ends = torch.as_tensor(np.concatenate([pairs.left[chosen], pairs.right[chosen]]), device=self.device)
         mapped = data[ends]
@@ -200,7 +200,7 @@ class DeepMetric:
 
 
 def _contrastive(distances: Floats, pairs: Pairs, margin: float) -> float:
-    """The contrastive loss (5), each label weighing a half."""
+    """The contrastive loss (5), each label with half of the weight."""
     squared = distances * distances
     return float(squared[pairs.similar].mean() + np.maximum(margin - squared[~pairs.similar], 0.0).mean()) / 4.0
 
@@ -213,7 +213,7 @@ def _numpy(weights: Any) -> Layers:
 
 
 def find_torch(device: str, asked_by: str, instead: str) -> Any:
-    """Torch, if it is installed and finds the device."""
+    """Import torch, if it is installed and finds the device."""
     try:
         import torch
     except ImportError:
@@ -228,11 +228,11 @@ def find_torch(device: str, asked_by: str, instead: str) -> Any:
 
 @contextmanager
 def deterministic(torch: Any, device: str) -> Iterator[None]:
-    """One thread and only operations that give the same each time; afterwards as before."""
+    """One thread and deterministic operations only; restored afterwards."""
     threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     lenient = torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.set_num_threads(1)  # layers this small lose time waiting for each other
-    # On a GPU some operations have no such form without a setting of the environment: there they only warn.
+    torch.set_num_threads(1)  # with layers this small, threads only wait for each other
+    # On a GPU, some operations are deterministic only with an environment variable: there they only warn.
     torch.use_deterministic_algorithms(True, warn_only=device != "cpu")
     try:
         yield

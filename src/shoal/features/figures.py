@@ -1,6 +1,6 @@
-"""What may stand in the figures of a learned metric: counts, scores and settings, and no text of anyone's.
+"""What the figures of a learned metric may contain: counts, scores and settings, and no free text.
 
-They go into certificates and reports, so a file with a metric must not be a way to get anything else in there.
+They appear in certificates and reports, so a metric file must not be a way to smuggle anything else in.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LARGEST_SEED = 2**128
 
 
 def is_count(value: object, below: int = LARGEST_COUNT) -> bool:
-    """A whole number from 0; True and False are none."""
+    """A whole number of at least 0; True and False do not count."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below
 
 
@@ -52,5 +52,5 @@ KNOWN: dict[str, Callable[[Any], bool]] = {
 
 
 def are_figures(figures: object) -> bool:
-    """Whether these are figures that learning writes, each of its own type."""
+    """Whether these are figures that learning writes, each of the right type."""
     return isinstance(figures, Mapping) and all(name in KNOWN and KNOWN[name](figures[name]) for name in figures)

@@ -1,15 +1,14 @@
-"""What stays the same about a household from one week to another, as numbers.
+"""What stays the same about a household from week to week, as numbers.
 
-A stretch of readings is cut into windows of a week, or of a day where there is less. Of every window
+A stretch of readings is cut into windows of a week, or of a day if it is shorter. For every window:
 
-    profile       mean and spread at each time of day, on weekdays and at weekends apart
-    values        60 quantiles of the readings
-    changes       60 quantiles of the absolute differences of successive readings
-    spectrum      log amplitudes in bands that widen with frequency
-    resolution    how many different readings there are, how often the commonest, how far apart neighbours lie:
-                  meters count in units of their own, which rounding does not hide
+    profile mean and spread at each time of day, on weekdays and at weekends separately values 60 quantiles of the
+    readings changes 60 quantiles of the absolute differences of successive readings spectrum log amplitudes in bands
+    that widen with frequency resolution how many different readings there are, how often the commonest, how far apart
+    neighbours lie:
+                  meters count in their own units, which rounding does not hide
 
-all but the last of arcsinh(reading / (0.02 scale)), which is a logarithm for large readings of either sign.
+all but the last computed from arcsinh(reading / (0.02 scale)), which is a logarithm for large readings of either sign.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 DAYS = 7
-"""Of a window, where there are enough."""
+"""Days of a window, if there are enough."""
 
 N_QUANTILES = 60
 N_BANDS = 80
@@ -32,7 +31,7 @@ MOST_SLOTS = 96
 """Times of day of a profile; finer readings are averaged."""
 
 LEAST_FILLED = 0.5
-"""The share of its readings that a window must have for most series, or it is not used."""
+"""The share of readings that a window must have for most series in order to be used."""
 
 _MONDAY = np.datetime64("1970-01-05", "us")
 _DAY = np.timedelta64(1, "D")
@@ -82,15 +81,15 @@ class Calendar:
         return int((counts >= LEAST_FILLED * self.per_day).sum())
 
     def shape(self, n_days: int, n_channels: int) -> WindowShape:
-        """Of windows of so many days."""
+        """Positions of windows of this many days."""
         return WindowShape(self.per_day, n_days, self.dated and n_days >= DAYS, n_channels)
 
 
 def windows(values: Floats, calendar: Calendar, shape: WindowShape) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
     """Every window of (series, instants, channels) as (series, days, times of day, channels), with its weekend days.
 
-    The first begins with the first day that has half of its readings. Windows in which most series lack half of the
-    readings are left out.
+    The first window begins with the first day that has half of its readings. Windows in which most series lack half of
+    the readings are left out.
     """
     counts = np.bincount(calendar.days - calendar.days.min())
     full = np.flatnonzero(counts >= LEAST_FILLED * calendar.per_day)
@@ -122,7 +121,7 @@ def scale_of(values: Floats) -> Floats:
 
 
 def _filled(grid: Floats) -> Floats:
-    """Gaps as at the same time on other days, else as the series is on average."""
+    """Fill gaps with the mean at the same time on other days, else with the mean of the series."""
     known = np.isfinite(grid)
     if known.all():
         return grid
@@ -152,7 +151,7 @@ def _of_channel(grid: Floats, weekend: NDArray[np.bool_], scale: float) -> Float
 
 
 def _coarse(x: Floats) -> Floats:
-    """At most so many times of day, each the mean of those it stands for."""
+    """Reduce to at most this many times of day, each the mean of those it covers."""
     per_day = x.shape[2]
     if per_day <= MOST_SLOTS:
         return x
@@ -177,7 +176,7 @@ def _spectrum(x: Floats) -> Floats:
 
 
 def _resolution(ordered: Floats) -> Floats:
-    """How finely the readings of each series lie, from its sorted ones."""
+    """The resolution of each series, from its sorted readings."""
     n, width = ordered.shape
     steps = np.diff(ordered, axis=1)
     n_equal = (steps == 0.0).sum(axis=1)

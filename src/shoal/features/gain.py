@@ -1,4 +1,4 @@
-"""Whether a learned metric is any better than none."""
+"""Whether a learned metric is better than none."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from shoal.features.labelled import FEWEST_CURVES, HeldOut, Pairs, expected_gain
 
 
 def conclude(pairs: Pairs, folds: Sequence[HeldOut]) -> dict[str, Any]:
-    """The figures of a learned metric, from its distances of the held-out pairs; used if its expected gain is positive.
+    """The figures of a learned metric, from its distances on held-out pairs; it is used if its expected gain is
+    positive.
 
-    No margin is asked for: which of two metrics to take is a choice under uncertainty, and the one that scores better
-    on held-out pairs is taken, however unsure that is. A margin of two standard errors does no better on public days,
-    and forgoes what ten curves or more of a label task bring. Of fewer, the score says little about the loss, which was
-    13 % larger by the metrics chosen so: none is used (docs/results/pad.md).
+    No margin is required: choosing between two metrics is a decision under uncertainty, and the one that scores better
+    on held-out pairs is used, however uncertain. A margin of two standard errors does no better on public days, and
+    forgoes the gain from label tasks with ten curves or more. With fewer curves, the score says little about the loss,
+    which was 13 % larger with metrics chosen this way: none is used (docs/results/pad.md).
     """
     gain, error = expected_gain(pairs, folds)
     return {
@@ -34,6 +35,6 @@ def conclude(pairs: Pairs, folds: Sequence[HeldOut]) -> dict[str, Any]:
 
 
 def refuse_seed(seed: int) -> None:
-    """Only whole numbers from 0 that the figures can hold."""
+    """Refuse seeds that are not whole numbers in the range the figures can hold."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < LARGEST_SEED:
         raise ParameterError("seed must be a whole number of at least 0 and below 2**128.")

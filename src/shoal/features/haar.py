@@ -1,4 +1,4 @@
-"""How the ups and downs of a series are spread over slow and fast."""
+"""How the variation of a series is distributed over slow and fast changes."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.model import Panel
 
-# Shares are kept this far from 0 and 1, where the logit is infinite: features lie between -13.8 and 13.8. Smaller would
-# let an empty level, or the rounding of the input, outweigh every difference between levels that have energy.
+# Shares are kept this far from 0 and 1, where the logit is infinite: features lie between -13.8 and 13.8. With less, an
+# empty level, or rounding of the input, would outweigh every difference between levels with energy.
 SMALLEST_SHARE = 1e-6
-_CELLS = 2_000_000  # worked on at a time, about 16 MB and as much again for the coefficients
+_CELLS = 2_000_000  # processed at a time, about 16 MB and as much again for the coefficients
 
 
 @dataclass(frozen=True)
 class Haar:
-    """Energy share of each level of a Haar decomposition: alike when slow and fast changes weigh the same.
+    """Energy share of each level of a Haar decomposition: similar if slow and fast changes have the same weight.
 
-    f = c0 + Σ_j Σ_k d[j, k] ψ[j, k],  E_j = Σ_k d[j, k]²,  p_j = E_j / Σ_i E_i,  feature_j = ln(p_j / (1 - p_j)), for
-    each channel apart, from the slowest level to the fastest; the mean level c0 is left out. Neither the level nor the
-    amplitude of a series matters, nor where in its level a change happens: much shorter than the series, and blind to
-    the time of a peak.
+    f = c0 + Σ_j Σ_k d[j, k] ψ[j, k], E_j = Σ_k d[j, k]², p_j = E_j / Σ_i E_i, feature_j = ln(p_j / (1 - p_j)), for each
+    channel separately, from the slowest level to the fastest; the mean level c0 is left out. Neither the level nor the
+    amplitude of a series matters, nor when a change happens: the features are much shorter than the series, and blind
+    to the time of a peak.
 
-    Any length T of 2 or more gives J = ceil(log2 T) levels. Where a level has an odd number of coefficients the last
-    one is repeated (PyWavelets' mode "symmetric"), so that the repetition adds no energy, a constant series has none
-    at all, and a power of two is decomposed exactly as defined. Shares are clipped to [1e-6, 1 - 1e-6]. A constant
-    series has share 0 on every level, so all its features are ln(1e-6 / (1 - 1e-6)). With two instants there is one
-    level, and the feature only says whether the series is constant.
+    Any length T of at least 2 gives J = ceil(log2 T) levels. If a level has an odd number of coefficients, the last one
+    is repeated (PyWavelets' mode "symmetric"), so that the repetition adds no energy, a constant series has none, and a
+    power of two is decomposed exactly as defined. Shares are clipped to [1e-6, 1 - 1e-6]. A constant series has share 0
+    on every level, so all its features are ln(1e-6 / (1 - 1e-6)). With two instants there is one level, and the feature
+    only says whether the series is constant.
 
     A series with gaps has no decomposition; read it with `missing` set to drop or interpolate.
 
@@ -77,13 +77,14 @@ def _energies(x: NDArray[np.float64], n_levels: int) -> NDArray[np.float64]:
 
     low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
     half = high / 2 - low / 2
-    # Shares do not see level and amplitude, rounding does: a large offset would cost digits, a square may overflow.
+    # Shares do not depend on level and amplitude, but rounding does: a large offset would cost digits, and a square may
+    # overflow.
     mean_levels = (x - (low / 2 + high / 2)) / np.where(half > 0.0, half, 1.0)
     mean_levels *= half > 0.0
     energies = np.empty((x.shape[0], n_levels, x.shape[2]))
     for level in reversed(range(n_levels)):
         # One step at a time instead of wavedec: the coefficients of all levels are never held together, and wavedec
-        # stops at floor(log2 T), which leaves two mean levels where T is no power of two.
+        # stops at floor(log2 T), which leaves two mean levels if T is not a power of two.
         mean_levels, details = pywt.dwt(mean_levels, "haar", mode="symmetric", axis=1)
         energies[:, level] = np.sum(np.square(details, out=details), axis=1)
     return energies

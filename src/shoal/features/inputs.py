@@ -1,4 +1,4 @@
-"""What a learned metric is given of a series: the values, or what time, scale or sums make of them."""
+"""The inputs of a learned metric: the values, or transforms by time, scale or sums."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shoal.features.labelled import Floats
 Inputs = Literal["values", "time", "haar", "sums"]
 
 N_TIME_INPUTS = 8
-"""What `time_inputs` makes of each value."""
+"""The number of inputs that `time_inputs` makes from each value."""
 
 
 def inputs_of(x: Floats, inputs: Inputs) -> Floats:
@@ -27,7 +27,7 @@ def inputs_of(x: Floats, inputs: Inputs) -> Floats:
 
 
 def count_inputs(shape: tuple[int, ...], inputs: Inputs) -> int:
-    """How many inputs a series of so many instants, and channels where there are any, has."""
+    """The number of inputs of a series with this shape."""
     n_channels = math.prod(shape[1:]) if shape[0] else 0
     if inputs == "time":
         return N_TIME_INPUTS * shape[0] * n_channels
@@ -44,8 +44,8 @@ def time_inputs(x: Floats) -> Floats:
     u(x) = (x[t], Σ_{s ≤ t} x[s] / T, and for y = x, rise, fall: max of y[s] over s ≤ t, max of y[s] over s ≥ t)
     with rise[t] = max(0, x[t] - x[t - 1]) and fall[t] = max(0, x[t - 1] - x[t]), both 0 at the first t,
 
-    so that what happens first or last is a sum over instants for a network and not a search through them: the time of
-    arrival is T minus the sum of the highest so far, of a series of zeros and ones.
+    so that what happens first or last becomes a sum over instants instead of a search: for a series of zeros and ones,
+    the time of arrival is T minus the sum of the highest so far.
     """
     steps = np.diff(x, axis=1, prepend=x[:, :1])
     parts = [x, np.cumsum(x, axis=1) / x.shape[1]]
@@ -55,22 +55,22 @@ def time_inputs(x: Floats) -> Floats:
 
 
 def sum_inputs(x: Floats) -> Floats:
-    """The sum over the instants of each of `time_inputs`, over √T: eight numbers for each channel.
+    """The sum of each of `time_inputs` over the instants, divided by √T: eight numbers for each channel.
 
-    Of zeros and ones they are times themselves: T minus the sum of the highest so far is the time of arrival, the sum
-    of the highest still to come that of departure, the sum of the values the time spent there.
+    For zeros and ones, they are times: T minus the sum of the highest so far is the time of arrival, the sum of the
+    highest still to come is the time of departure, and the sum of the values is the time spent there.
     """
     parts = time_inputs(x).reshape(len(x), N_TIME_INPUTS, x.shape[1], -1)
-    # From the last running total: adding up along an axis may group its terms by how the array lies in memory.
+    # From the last running total: a sum along an axis may depend on the memory layout of the array.
     totals: Floats = np.cumsum(parts, axis=2)[:, :, -1] / np.sqrt(x.shape[1])
     return totals.reshape(len(x), -1)
 
 
 def haar_inputs(x: Floats) -> Floats:
-    """The orthonormal Haar coefficients, the slowest first, of the series with zeros up to a power of two.
+    """The orthonormal Haar coefficients, slowest first, of the series padded with zeros to a power of two.
 
-    Their Euclidean distance is that of the values; one of them is what a stretch of the series has in total, or more
-    than the stretch after it.
+    Their Euclidean distance equals that of the values; each is the total of a stretch, or its excess over the next
+    stretch.
     """
     rest = np.zeros((len(x), _power_of_two(x.shape[1]), *x.shape[2:]))
     rest[:, : x.shape[1]] = x

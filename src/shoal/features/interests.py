@@ -1,8 +1,8 @@
-"""What someone wants to know of a series, and pairs labelled by program from it.
+"""What someone wants to know about a series, and pairs labelled from it by program.
 
-An interest takes series to what matters about them; the true distance of two series is the Euclidean distance of that.
-Windows are given as positions of instants, or as times of the day such as "11:00" where a series is one day.
-To add one: a frozen dataclass with `of`, or wrap a function in `CustomInterest`.
+An interest maps series to what matters about them; the true distance of two series is the Euclidean distance of that.
+Windows are given as positions of instants, or as times of day such as "11:00" if a series is one day. To add one: a
+frozen dataclass with `of`, or wrap a function in `CustomInterest`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ By = Literal["threshold", "clusters"]
 Instant = int | str
 
 CLUSTERS = range(2, 8)
-"""Numbers of clusters that are tried, as in the authors' work."""
+"""Numbers of clusters to try, as in the authors' program."""
 
 
 class Interest(Protocol):
@@ -32,7 +32,7 @@ class Interest(Protocol):
 
 
 class LabelledPairs(NamedTuple):
-    """Two arrays of series and whether the rows are alike: `LinearMetric().learn(*pairs)`."""
+    """Two arrays of series and whether the rows are similar: `LinearMetric().learn(*pairs)`."""
 
     left: Floats
     right: Floats
@@ -94,7 +94,7 @@ class Totals:
     """
 
     starts: tuple[int, ...]
-    """Where each stretch begins; the last one ends with the series."""
+    """The start of each stretch; the last one ends with the series."""
 
     def of(self, values: Any) -> Floats:
         """The totals."""
@@ -133,7 +133,7 @@ class PeakTime:
 
 @dataclass(frozen=True)
 class Shape:
-    """The values less their own mean, for each channel: the form of a series at whatever level.
+    """The values minus their own mean, for each channel: the shape of a series at whatever level.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class Shape:
     def of(self, values: Any) -> Floats:
         """The shapes, channels side by side."""
         x = as_series(values)
-        x = x - x[:, :1]  # a large offset would take the digits of the mean
+        x = x - x[:, :1]  # a large offset would cost digits of the mean
         return _rows(x - x.mean(axis=1, keepdims=True))
 
 
@@ -152,8 +152,8 @@ class Shape:
 class Arrival:
     """The first instant above `above`, as a position; the number of instants if there is none.
 
-    Who has not come by the end of the day has arrived after it: an empty day is unlike all others, and most unlike one
-    occupied from the start. (The authors' program puts it at 0, with those.)
+    Someone who has not come by the end of the day counts as arriving after it: an empty day differs from all others,
+    and most from one occupied from the start. (The authors' program puts it at 0, with those.)
 
     Examples
     --------
@@ -220,7 +220,7 @@ class CustomInterest:
     function: Callable[[NDArray[Any]], Any]
 
     def of(self, values: Any) -> Floats:
-        """What the function gives, checked."""
+        """The result of the function, checked."""
         x = as_series(values)
         found = np.asarray(self.function(x))
         if found.dtype.kind not in "biuf" or found.ndim not in (1, 2) or len(found) != len(x) or found.size == 0:
@@ -270,20 +270,20 @@ def label_pairs(
     Parameters
     ----------
     values
-        Series (series, instants) or (series, instants, channels), without missing values: public ones, or ones
-        anonymised before, where an analyst gets to see them.
+        Series (series, instants) or (series, instants, channels), without missing values: public ones, or anonymised
+        ones if an analyst sees them.
     interest
         What matters, or a function.
     by
-        "threshold": similar when the true distance is at most `threshold`. "clusters": similar when k-means on what
-        matters puts both into one cluster; of 2 to 7 clusters the number with the best silhouette. Clusters say
-        nothing of distances inside one or beyond the next, so a threshold teaches more.
+        "threshold": similar if the true distance is at most `threshold`. "clusters": similar if k-means on what matters
+        puts both into one cluster, with the number of clusters from 2 to 7 that has the best silhouette. Clusters say
+        nothing about distances within or beyond them, so a threshold teaches more.
     threshold
-        In the interest's own unit; left out, the median of the true distances of the pairs.
+        In the unit of the interest. Default: the median of the true distances of the pairs.
     n_pairs
-        How many different pairs to draw; all where there are fewer, or where it is None.
+        How many different pairs to draw; all if there are fewer, or if it is None.
     seed
-        Of the draw and of k-means.
+        Seeds the draw and k-means.
 
     Examples
     --------
@@ -315,7 +315,8 @@ def label_pairs(
 
 
 def best_clusters(what: Floats, *, seed: int = 0) -> NDArray[np.int64]:
-    """The k-means cluster of each row; of 2 to 7 clusters the number with the best silhouette, the first of equals."""
+    """The k-means cluster of each row, with the number of clusters from 2 to 7 that has the best silhouette, the first
+    in a tie."""
     from sklearn.cluster import KMeans
     from sklearn.metrics import silhouette_score
 
@@ -346,7 +347,7 @@ def _draw(n_series: int, n_pairs: int | None, seed: int) -> tuple[NDArray[np.int
         chosen = np.arange(n_all)
     else:
         chosen = np.sort(random.choice(n_all, size=n_pairs, replace=False))
-    # Pair number p stands in the row of the triangle that begins at ends[row - 1].
+    # Pair number p is in the row of the triangle that begins at ends[row - 1].
     ends = np.cumsum(np.arange(n_series - 1, 0, -1))
     first = np.searchsorted(ends, chosen, side="right")
     second = n_series - (ends[first] - chosen)

@@ -1,20 +1,18 @@
-"""What a release shall keep, said in words: series are alike when they are alike in that.
+"""What a release must keep, in words: series are similar if they are similar in that.
 
-    peaks                 how high the peak of each day is, and at what time the mean day has its own
-    total                 the sum of all readings; total:17:00-20:00 of those between two times of the day
-    daily-totals          the sum of each day
-    window:17:00-20:00    the readings between two times of the day, on every day; window:34-40 by position
-    arrival:0.5           on each day, the first instant above 0.5; departure:0.5 the one after the last
-    shape                 the readings less their own mean
-    values                the readings themselves, with the weight 0.3 unless another is given
+    peaks the height of each day's peak, and the time of the mean day's peak total the sum of all readings;
+    total:17:00-20:00 of those between two times of the day daily-totals the sum of each day window:17:00-20:00 the
+    readings between two times of the day, on every day; window:34-40 by position arrival:0.5 on each day, the first
+    instant above 0.5; departure:0.5 the one after the last shape the readings minus their own mean values the readings
+    themselves, with the weight 0.3 unless another is given
 
-Days and times of the day are those of the panel's own clock; where its times are numbers, a series is one day. With
-f what matters (of peaks there are two, heights and times), s its spread over the panel and w its weight,
+Days and times of day follow the panel's own clock; if its times are numbers, a series is one day. Let f be what matters
+(peaks have two parts, heights and times), s its spread over the panel and w its weight:
 
     d(x, y)² = Σ over f of (w / s)² ‖f(x) - f(y)‖²    where s² = mean over series of ‖f(x) - mean of f‖²
 
-so that everything counts the same unless a weight says otherwise, whatever its unit. The readings always count a
-little: of series that are alike in what matters, those go together that are alike in the rest.
+so everything counts the same, whatever its unit, unless a weight says otherwise. The readings always count a little:
+among series that are similar in what matters, those similar in the rest are grouped.
 """
 
 from __future__ import annotations
@@ -49,14 +47,14 @@ from shoal.model import Moments, Panel
 Floats = NDArray[np.float64]
 
 PREFIX = "keep:"
-"""How the name of such features begins."""
+"""Prefix of the names of such features."""
 
 ABOVE = 0.5
-"""The reading from which on someone counts as present by default: right for presence of 0 and 1."""
+"""The default reading above which someone counts as present: suits presence of 0 and 1."""
 
 VALUES = 0.3
-"""The weight of the readings where nobody gives one, chosen among six on a few samples. Of 300 real meters over one day
-with k = 5 it kept three quarters of what weight 0 gains for totals, at a third of its information loss."""
+"""The default weight of the readings, chosen among six on a few samples. On 300 real meters over one day with k = 5, it
+kept three quarters of what weight 0 gains for totals, at a third of its information loss."""
 
 _DAY = 86_400_000_000  # microseconds
 _WINDOWS = ("window", "total")
@@ -100,7 +98,7 @@ class KeptInterest:
 
     @classmethod
     def of_mapping(cls, given: Mapping[str, Any]) -> KeptInterest:
-        """From a policy's `{window: 17:00-20:00}`, with `weight` where it has one; `{peaks: 2}` is a weight too."""
+        """From a policy's `{window: 17:00-20:00}`, optionally with `weight`; `{peaks: 2}` is a weight too."""
         rest = {str(word): detail for word, detail in given.items()}
         weight = rest.pop("weight", None)
         if len(rest) != 1:
@@ -114,11 +112,11 @@ class KeptInterest:
 
     @property
     def text(self) -> str:
-        """As it is written, without its weight."""
+        """As written, without its weight."""
         return f"{self.word}:{self.detail}" if self.detail else self.word
 
     def blocks(self, panel: Panel) -> list[Floats]:
-        """What matters of each series, an array (series, numbers) for each unit that it has."""
+        """What matters about each series, an array (series, numbers) for each of its units."""
         n = panel.n_instants
         if self.word in _WINDOWS and self.detail:
             inside = panel.values[:, self._within(panel)]
@@ -134,7 +132,7 @@ class KeptInterest:
             daily = (Arrival if self.word == "arrival" else Departure)(float(self.detail))
         days = [panel.values[:, first:end] for first, end in zip(starts, (*starts[1:], n), strict=True)]
         found = [np.concatenate([daily.of(day) for day in days], axis=1)]
-        # The peaks of single days come at so many times that no group would share them.
+        # Peaks of single days occur at so many times that no group would share them.
         return [*found, PeakTime().of(mean_day(panel))] if self.word == "peaks" else found
 
     def of(self, panel: Panel) -> Floats:
@@ -169,7 +167,7 @@ class Kept:
 
     interests: tuple[KeptInterest, ...]
     spreads: tuple[float, ...] | None = field(default=None, repr=False, compare=False)
-    """Of a shard: the spread of each interest over the whole panel, which then takes the place of the shard's own."""
+    """For a shard: the spread of each interest over the whole panel, which replaces the shard's own."""
 
     @property
     def name(self) -> str:
@@ -185,7 +183,7 @@ class Kept:
         return tuple(one for one in every if one.weight)
 
     def moments(self, panel: Panel) -> tuple[Moments, ...]:
-        """What the spreads are made of; those of shards add up."""
+        """The sums that spreads are computed from; those of shards add up."""
         return tuple(_moments(block) for one in self._all for block in one.blocks(panel))
 
     def scaled(self, shards: Sequence[tuple[Moments, ...]]) -> Kept:
@@ -194,7 +192,7 @@ class Kept:
         return replace(self, spreads=tuple(_spread(one) for one in whole))
 
     def __call__(self, panel: Panel) -> Floats:
-        """What matters of each series, side by side."""
+        """What matters about each series, side by side."""
         blocks = [(one.weight, block) for one in self._all for block in one.blocks(panel)]
         spreads = self.spreads or tuple(_spread(_moments(block)) for _, block in blocks)
         scaled = [block * (weight / spread) for (weight, block), spread in zip(blocks, spreads, strict=True)]
@@ -252,7 +250,7 @@ def local_clock(panel: Panel) -> NDArray[np.int64]:
 
 
 def day_starts(panel: Panel) -> tuple[int, ...]:
-    """Where the days of the panel's own clock begin; where its times are numbers, there is one."""
+    """The starts of days on the panel's own clock; if its times are numbers, there is one day."""
     if panel.times.dtype.kind != "M":
         return (0,)
     return tuple(np.flatnonzero(np.diff(local_clock(panel) // _DAY, prepend=-(1 << 40))).tolist())
@@ -277,7 +275,7 @@ def _moments(block: Floats) -> Moments:
 
 
 def _spread(moments: Moments) -> float:
-    """The root of the mean squared distance from the mean; 1 where all are the same."""
+    """The root mean squared distance from the mean; 1 if all are the same."""
     n = int(moments.counts.max(initial=1))
     return float(np.sqrt(moments.deviations.sum() / n)) or 1.0
 
@@ -312,4 +310,4 @@ def _number(given: Any) -> float:
     try:
         return float("nan") if isinstance(given, bool) else float(given)
     except (TypeError, ValueError):
-        return float("nan")  # refused with the words for weights
+        return float("nan")  # refused with the message for weights

@@ -1,4 +1,4 @@
-"""Pairs of series labelled similar or dissimilar: checked, held out in part, and judged on."""
+"""Pairs of series labelled similar or dissimilar: checked, partly held out, and used for judging."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ Positions = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 FEWEST_OF_EACH = 5
-"""Similar and dissimilar pairs below which nothing is learned: a part of them must be held out."""
+"""The fewest similar and dissimilar pairs to learn from: a part of them must be held out."""
 
 FEWEST_CURVES = 10
-"""Different series below which what was learned from pairs of them is not used."""
+"""The fewest different series for which a learned metric is used."""
 
 FOLDS = 3
-"""Parts of the series that are held out in turn; learning sees four ninths of the pairs, judging a third in all."""
+"""Number of parts held out in turn; learning sees four ninths of the pairs, judging a third in total."""
 
 COMMON = 3.0
-"""Series in more than so many times as many pairs as the median one are common: several rows are this same series."""
+"""A series is common if it occurs in more than this many times as many pairs as the median one: several rows are the
+same series."""
 
 JUDGED = 200
-"""Held-out pairs that are aimed at: where one draw of the folds has fewer, they are drawn again and again."""
+"""The desired number of held-out pairs: if one draw of the folds has fewer, folds are drawn repeatedly."""
 
 _DRAWS = 50
 _MOST_DRAWN = 4
@@ -48,7 +49,7 @@ class Pairs:
 
     series: Floats
     shape: tuple[int, ...]
-    """Instants, and channels where there are any."""
+    """Instants, and channels if there are any."""
     left: Positions
     right: Positions
     similar: Booleans
@@ -59,7 +60,8 @@ class Pairs:
         return len(self.left)
 
     def scale_of(self, inputs: Floats) -> float:
-        """Root mean square of the differences in a pair over √2: about the deviation of one input, 1 where none is."""
+        """Root mean square of the differences in a pair over √2: about the deviation of one input, 1 if there is
+        none."""
         apart = inputs[self.left] - inputs[self.right]
         return float(np.sqrt(np.mean(apart * apart) / 2)) or 1.0
 
@@ -81,9 +83,9 @@ class Pairs:
     def folds(self, seed: int) -> tuple[Fold, ...]:
         """Pairs to learn from and pairs to judge on, several times; each with both labels.
 
-        A metric that has seen a series has an easy judgement on it, so the two have no series in common, and pairs of
-        one series from each belong to neither; but for series that are COMMON, an empty day say, which no metric will
-        meet for the first time. Only where that leaves a label out are single pairs held out.
+        A metric is biased on series it has seen, so the two have no series in common, and pairs with one series from
+        each belong to neither; except for series that are COMMON, such as an empty day, which no metric will meet for
+        the first time. Single pairs are held out only if this would leave a label out.
         """
         random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         parts = self._parts()
@@ -102,7 +104,7 @@ class Pairs:
         return self._cut(single, single)
 
     def drawn_folds(self, seed: int) -> tuple[tuple[Fold, ...], ...]:
-        """The folds, drawn several times where labels are few: one draw says too little to choose by."""
+        """The folds, drawn several times if labels are few: one draw says too little to choose by."""
         n_draws = min(_MOST_DRAWN, -(-JUDGED * FOLDS // self.n_pairs))
         seeds = np.random.SeedSequence(seed, spawn_key=(3,)).generate_state(n_draws)
         return (self.folds(seed), *(self.folds(int(other)) for other in seeds[1:]))
@@ -123,7 +125,7 @@ class Pairs:
         return tuple(found)
 
     def _parts(self) -> Positions:
-        """For each pair the number of the part of the graph it lies in; parts have no series in common."""
+        """For each pair, the connected component of the graph it lies in; components have no series in common."""
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import connected_components
 
@@ -155,7 +157,7 @@ class HeldOut:
 
 
 def _evenly(random: np.random.Generator, n: int) -> Positions:
-    """A fold for each of n, as many of each as can be."""
+    """A fold for each of n, as balanced as possible."""
     return random.permutation(n) % FOLDS
 
 
@@ -220,7 +222,7 @@ def score(distances: Floats, similar: Booleans) -> float:
 
 
 def expected_gain(pairs: Pairs, folds: Sequence[HeldOut]) -> tuple[float, float]:
-    """By how much the learned distances score better than Euclidean ones on held-out pairs, and the standard error.
+    """How much better the learned distances score than Euclidean ones on held-out pairs, and the standard error.
 
     The mean over the folds of score(learned) - score(Euclidean), of pairs whose series nothing was learned from.
     The error is the jackknife's over groups of series: pairs that share a series do not count as independent. Common
@@ -228,7 +230,7 @@ def expected_gain(pairs: Pairs, folds: Sequence[HeldOut]) -> tuple[float, float]
     """
     n_groups = min(int((~pairs.common).sum()), _MOST_JACKKNIFE_GROUPS)
     group = np.full(len(pairs.series), -2)
-    # Series are sorted, so neighbours are alike: every group gets some of each kind.
+    # Series are sorted, so neighbours are similar: every group gets some of each kind.
     group[~pairs.common] = np.arange(int((~pairs.common).sum())) % n_groups
 
     def gain(without: int) -> float:
@@ -246,8 +248,8 @@ def expected_gain(pairs: Pairs, folds: Sequence[HeldOut]) -> tuple[float, float]
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Small products on one thread: faster than waiting for others, and the same bits on any number of cores."""
-    # They bring a BLAS of their own and OpenMP, which can be limited only once they are there.
+    """Run small products on one thread: faster than synchronising, and the same bits on any number of cores."""
+    # These bring their own BLAS and OpenMP, which can be limited only once loaded.
     import scipy.optimize  # noqa: F401
     import sklearn.cluster  # noqa: F401
     from threadpoolctl import threadpool_limits

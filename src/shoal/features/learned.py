@@ -1,4 +1,4 @@
-"""What learning a metric gives: features in which near means alike to whoever labelled the pairs."""
+"""A learned metric: features in which close means similar to the people who labelled the pairs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MEANINGS: dict[Inputs, str] = {
     "sums": "sums of what time adds to the values",
 }
 FORMAT = 1
-_CELLS = 1_000_000  # of inputs worked on at a time, about 8 MB
+_CELLS = 1_000_000  # of inputs processed at a time, about 8 MB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,14 +39,14 @@ class Learned:
 
     d(x, y) = ‖f(x) - f(y)‖₂, f(x) = W_N g(… g(W_1 (u(x) - centre) / scale + b_1) …) + b_N, g(z) = max(0, z)
 
-    where u gives the values themselves, or what time, scale or sums make of them (`shoal.features.inputs`); a linear
-    metric has one layer. Where Euclidean distance is mixed in, the values times `values_weight` are features as well.
-    Otherwise it is a pseudometric: two different series may have distance 0, and are then alike in all that mattered
-    to whoever labelled.
+    where u gives the values themselves, or transforms of them (`shoal.features.inputs`); a linear metric has one layer.
+    If Euclidean distance is mixed in, the values times `values_weight` are features as well. Otherwise it is a
+    pseudometric: two different series may have distance 0, and are then alike in everything that mattered to the people
+    who labelled.
 
-    Where the learned distance did not do better than the Euclidean one on the pairs held out it is not used: `used` is
-    False, `statement` says so, and the features are the values as they are. What is published are aggregates of the
-    originals either way, so the guarantee does not depend on what was learned.
+    If the learned distance did no better than the Euclidean one on the held-out pairs, it is not used: `used` is False,
+    `statement` says so, and the features are the values as they are. Either way, aggregates of the originals are
+    published, so the guarantee does not depend on what was learned.
 
     Features of a series do not depend on the other series nor on their order, to the last bit. Series with missing
     values are refused. Nothing here needs torch.
@@ -65,7 +65,7 @@ class Learned:
     kind: Kind
     inputs: Inputs
     shape: tuple[int, ...]
-    """Instants, and channels where there are any, of the series it takes."""
+    """Instants, and channels if there are any, of the series it takes."""
     centre: Floats
     scale: float
     layers: tuple[tuple[Floats, Floats], ...]
@@ -75,8 +75,8 @@ class Learned:
     `held_out_error`, `seed` and the settings: counts and scores, no values. A score is the chance that a dissimilar
     pair is farther apart than a similar one."""
     shown: ShownGroups | None = None
-    """The groups that analysts were shown of the people to be released: groups by this metric are formed within them.
-    None if it was learned from public or released series."""
+    """The groups of the released people that analysts were shown: groups by this metric are formed within them. None if
+    it was learned from public or released series."""
     values_weight: float = 0.0
     """d(x, y)² = ‖f(x) - f(y)‖² + values_weight² ‖x - y‖²: how much of Euclidean distance is mixed in."""
 
@@ -134,7 +134,7 @@ class Learned:
 
     @property
     def choice(self) -> str:
-        """In a few words, what it is given, of what form it is and how much of Euclidean distance is mixed in."""
+        """In a few words: its inputs, its form, and the share of Euclidean distance."""
         form = {"linear": f"a linear metric, {self.figures.get('form', 'full')}", "deep": "a network"}[self.kind]
         share = float(self.figures.get("euclidean_share", 0.0))
         mixed = f", with {share:.0%} of Euclidean distance mixed in" if share else ""
@@ -143,7 +143,7 @@ class Learned:
     @property
     def entry(self) -> dict[str, Any]:
         """What the recipe records: enough to tell whether a saved metric is the one that was used."""
-        self._refuse_other_figures()  # a dict can be changed, and this goes into the certificate
+        self._refuse_other_figures()  # a dict is mutable, and this goes into the certificate
         told = (
             "form",
             "euclidean_share",
@@ -168,7 +168,7 @@ class Learned:
         if not self.used:
             return x.reshape(len(x), -1)
         height = max(1, _CELLS // len(self.centre))
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is refused below
             blocks = [self._forward(x[first : first + height]) for first in range(0, len(x), height)]
         features = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
         bad = ~np.isfinite(features).all(axis=1)
@@ -200,8 +200,8 @@ class Learned:
     def save(self, path: str | Path) -> Path:
         """Write it as .npz: arrays of numbers and a header in JSON, nothing that runs when it is read.
 
-        The weights are learned from the labelled series, and `shown` tells who was shown with whom: keep the file where
-        those may be kept.
+        The weights are learned from the labelled series, and `shown` reveals who was shown with whom: keep the file
+        where those may be kept.
         """
         self._refuse_other_figures()
         header = json.dumps(self._header() | {"sha256": self.digest()}, sort_keys=True)
@@ -211,9 +211,9 @@ class Learned:
 
     @classmethod
     def load(cls, path: str | Path) -> Learned:
-        """Read what `save` wrote; refused where it is something else or was changed.
+        """Read what `save` wrote; refused if it is something else or was changed.
 
-        The hash in the file finds accidents: anyone who can write a metric can write the hash that fits it.
+        The hash in the file detects accidents only: anyone who can write a metric can write a matching hash.
         """
         source = Path(path)
         try:
@@ -298,8 +298,8 @@ class Learned:
 
 
 def map_inputs(x: Floats, layers: tuple[tuple[Floats, Floats], ...]) -> Floats:
-    """Rows of inputs through the layers, each row for itself."""
+    """Apply the layers to rows of inputs, each row independently."""
     for at, (weights, bias) in enumerate(layers):
-        # Not by matrix product: BLAS sums a row in another order depending on where in the array it stands.
+        # Not as a matrix product: the order in which BLAS sums a row depends on its position in the array.
         x = np.einsum("ij,kj->ik", np.maximum(x, 0.0) if at else x, weights, optimize=False) + bias
     return x

@@ -1,4 +1,4 @@
-"""Weights and directions that tell alike from unlike: a Mahalanobis distance learned from pairs."""
+"""Weights and directions that separate similar from dissimilar: a Mahalanobis distance learned from pairs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LinearInputs = Literal["auto", "values", "time", "haar", "sums"]
 LinearObjective = Literal["logistic", "contrastive", "xing"]
 
 PENALTIES = (0.1, 0.01, 0.001)
-"""Tried on the held-out pairs where no `penalty` is given, strongest first."""
+"""Penalties to try on the held-out pairs if none is given, strongest first."""
 
 SHARES = (0.0, 0.25, 0.5)
-"""Of Euclidean distance, tried on the held-out pairs where no `euclidean_share` is given."""
+"""Shares of Euclidean distance to try on the held-out pairs if none is given."""
 
 TRIED: tuple[tuple[Inputs, str], ...] = (
     ("values", "diagonal"),
@@ -32,12 +32,12 @@ TRIED: tuple[tuple[Inputs, str], ...] = (
     ("sums", "diagonal"),
     ("sums", "full"),
 )
-"""Inputs and forms by default. Full forms of Haar coefficients are those of the values, turned; of what time adds they
-have too many weights to be learned from some thousand pairs."""
+"""Default inputs and forms. Full forms of Haar coefficients are rotated full forms of the values; for time inputs, they
+have too many weights to learn from some thousand pairs."""
 
 
 class Setting(NamedTuple):
-    """What a linear metric is given, its form, its penalty and how much of Euclidean distance is mixed in."""
+    """The inputs of a linear metric, its form, its penalty and its share of Euclidean distance."""
 
     inputs: Inputs
     form: str
@@ -49,26 +49,26 @@ class Setting(NamedTuple):
 class LinearMetric:
     """Learn a linear metric from pairs labelled similar or dissimilar.
 
-    d(x, y) = √((u - v)ᵀ A (u - v)) = ‖L u - L v‖₂ with A = LᵀL positive semidefinite, where u and v are the inputs of
-    x and y: the values themselves, or what time, scale or sums make of them (`shoal.features.inputs`). A share s of
-    Euclidean distance can be mixed in: (1 - s) d² + s ‖x - y‖², each in units of its mean over the labelled pairs.
+    d(x, y) = √((u - v)ᵀ A (u - v)) = ‖L u - L v‖₂ with A = LᵀL positive semidefinite, where u and v are the inputs of x
+    and y: the values themselves, or transforms of them (`shoal.features.inputs`). A share s of Euclidean distance can
+    be mixed in: (1 - s) d² + s ‖x - y‖², each in units of its mean over the labelled pairs.
 
-    Three times the pairs of a third of the series are held out, and with fewer than 600 pairs that is drawn up to four
+    The pairs of a third of the series are held out, three times; with fewer than 600 pairs, this is repeated up to four
     times. Inputs, form, penalty and share are chosen by the score on them, and the metric is learned again from all
-    pairs. It is used if there are ten different series or more and its expected gain is positive: the mean over the
+    pairs. It is used if there are at least ten different series and its expected gain is positive: the mean over the
     parts of its score on the held-out pairs, minus that of Euclidean distance, each part scored by a metric whose
-    weights and settings come from the other two. Otherwise the result says so and gives the values themselves
+    weights and settings come from the other two. Otherwise the result says so and returns the values themselves
     (`Learned.used`). The score is the chance that a dissimilar pair is farther apart than a similar one. Missing values
     are refused.
 
     Parameters
     ----------
     inputs
-        "values": for sums over the series, such as a stretch of the day or use in a window. "time": next to the values
-        their running total and the highest value, rise and fall so far and still to come, from which times of arrival
-        and departure follow by adding up. "sums": those added up, so that times are learned from few pairs. "haar":
-        Haar coefficients, totals of stretches and differences between them. "auto": whichever scores best on the
-        held-out pairs; with "time" and "haar" as diagonal forms alone.
+        "values": for sums over the series, such as a stretch of the day or use in a window. "time": next to the values,
+        their running total and the highest value, rise and fall so far and still to come, whose sums give times of
+        arrival and departure. "sums": these sums, so that times are learned from few pairs. "haar": Haar coefficients,
+        totals of stretches and differences between them. "auto": whichever scores best on the held-out pairs; with
+        "time" and "haar" as diagonal forms alone.
     form
         "diagonal": one weight per input, few parameters, learned from few pairs. "full": directions, such
         as the total of a window. "auto": whichever scores better on the held-out pairs.
@@ -78,13 +78,13 @@ class LinearMetric:
         margin, the linear network of the paper. "xing": largest distances of dissimilar pairs while those of similar
         ones are bounded.
     penalty
-        Of large weights, tr A in units of the data's spread. Larger is smoother and needs fewer pairs; left out, the
-        best of 0.1, 0.01 and 0.001 on the held-out pairs.
+        The penalty on large weights, tr A in units of the data's spread. Larger is smoother and needs fewer pairs.
+        Default: the best of 0.1, 0.01 and 0.001 on the held-out pairs.
     euclidean_share
-        Of Euclidean distance mixed in, from 0 to below 1: more helps where labels are few. Left out, the best of 0,
-        0.25 and 0.5 on the held-out pairs.
+        The share of Euclidean distance mixed in, from 0 to below 1: more helps if labels are few. Default: the best of
+        0, 0.25 and 0.5 on the held-out pairs.
     seed
-        Which series are held out. The same pairs and seed give the same bytes.
+        Decides which series are held out. The same pairs and seed give the same bytes.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class LinearMetric:
         )
 
     def _settings(self) -> list[Setting]:
-        """What is tried, in the order in which the first of equals is taken."""
+        """The settings to try; in a tie, the first is used."""
         forms = ("diagonal", "full") if self.form == "auto" else (self.form,)
         tried = TRIED if self.inputs == "auto" else tuple((self.inputs, form) for form in forms)
         return [
@@ -164,10 +164,10 @@ class LinearMetric:
     def _choose(
         self, settings: list[Setting], inputs: dict[Inputs, Floats], drawn: tuple[tuple[Fold, ...], ...]
     ) -> tuple[Setting, list[HeldOut]]:
-        """The setting that does best on the held-out pairs, the first of equals, and distances to judge by.
+        """The setting that does best on the held-out pairs, the first in a tie, and distances to judge by.
 
-        A fold is judged with what does best on the others of its draw: the best of many on the same pairs would
-        flatter itself.
+        A fold is judged with the setting that does best on the others of its draw: the best of many on the same pairs
+        would be biased.
         """
         solved: dict[Setting, list[list[tuple[Floats, Floats]]]] = {}
         judged: list[list[list[HeldOut]]] = []
@@ -201,7 +201,7 @@ class LinearMetric:
 
 
 def mixture(pairs: Pairs, learned: Floats, share: float) -> tuple[float, float]:
-    """By what to multiply learned features and values, so that Euclidean distance has its share in the mean square."""
+    """The factors for learned features and values that give Euclidean distance its share of the mean square."""
     if not share:
         return 1.0, 0.0
     apart = pairs.distances(pairs.series)
@@ -217,7 +217,7 @@ def _mixed(fold: Fold, trained: Floats, held: Floats, share: float) -> HeldOut:
 
 
 def scale_inputs(pairs: Pairs, kind: Inputs) -> tuple[Floats, Floats, float]:
-    """The inputs of each series, centred and scaled as solvers expect them, with the centre and the scale."""
+    """The inputs of each series, centred and scaled for the solvers, with the centre and the scale."""
     inputs = inputs_of(pairs.series.reshape(-1, *pairs.shape), kind)
     centre, scale = inputs.mean(axis=0), pairs.scale_of(inputs)
     return (inputs - centre) / scale, centre, scale

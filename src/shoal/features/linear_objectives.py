@@ -1,8 +1,8 @@
-"""What a linear metric optimises, and how: one function for each objective and form.
+"""The objectives of linear metrics: one function for each objective and form.
 
 All take differences z = x - y of the labelled pairs, S the similar and D the dissimilar ones, and give a matrix L with
-d(x, y) = ‖L z‖, that is A = LᵀL. Sums over S and over D are means, so that rare labels weigh as much as common ones.
-All start from the data and draw nothing at random.
+d(x, y) = ‖L z‖, that is A = LᵀL. Sums over S and over D are means, so that rare labels count as much as common ones.
+All start from the data and use no randomness.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from shoal.features.labelled import Booleans, Floats, Pairs
 
 RANK = 8
-"""Rows of L in the full forms that are solved for L itself: as many directions as a metric may look in."""
+"""Rows of L in the full forms that are solved for L itself: the largest number of directions."""
 
 STEPS = 200
 _TINY = 1e-12
@@ -215,7 +215,7 @@ def _scatter(x: Floats, pairs: Pairs) -> Floats:
 
 
 def _principal(x: Floats, pairs: Pairs) -> Floats:
-    """The directions in which series differ most, scaled so that a pair is 1 apart in the mean: where to start."""
+    """The starting point: the directions in which series differ most, scaled so that pairs are 1 apart on average."""
     from scipy.linalg import eigh
 
     apart = _scatter(x, pairs)
@@ -228,7 +228,7 @@ def _principal(x: Floats, pairs: Pairs) -> Floats:
 
 
 def _incidence(pairs: Pairs) -> Any:
-    """Sparse matrix that takes features of the series to differences of the pairs: each series is mapped once."""
+    """Sparse matrix from features of the series to differences of the pairs: each series is mapped once."""
     from scipy.sparse import csr_matrix
 
     n = pairs.n_pairs

@@ -1,12 +1,12 @@
-"""Which of many series is the same household's as one of another week: learned on other people's series.
+"""Which of many series belongs to the same household as one from another week: learned from other people's series.
 
-Every series has a vector e of what lasts. With windows w of household h
+Every series has a vector e of what lasts. For windows w of household h,
 
     e(h, w) = b(h) + r(h, w),    b ~ N(0, diag(between)),  r ~ N(0, 1) in each direction
 
 and the vectors of m windows are averaged, so that r shrinks to variance 1/m. Two vectors are compared by how much
-likelier they are from one household than from two, log p(e, f | same) - log p(e, f | different). For a given e that
-falls with a distance from f, so the likeliest series is the nearest one (`comparable`).
+likelier they are to come from one household than from two, log p(e, f | same) - log p(e, f | different). For a given e
+this decreases with a distance from f, so the likeliest series is the nearest one (`comparable`).
 
 The directions are Fisher's: fingerprints are whitened within households, with the covariance drawn to its diagonal by
 SHRINK, and those in which households differ most are kept (linear discriminant analysis; the comparison is that of
@@ -39,16 +39,16 @@ FORMAT = 1
 SHRINK = 0.3
 N_DIRECTIONS = 60
 FEWEST = 20
-"""Households to learn from."""
+"""The fewest households to learn from."""
 MOST_HOUSEHOLDS, MOST_WINDOWS = 3_000, 12
-"""To learn from; more are drawn from. A few thousand say what more would."""
+"""The most households to learn from; with more, a sample is drawn. A few thousand are enough."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Linker:
-    """A map from stretches of readings to vectors in which one household is near itself, at whatever time.
+    """A map from stretches of readings to vectors in which a household is close to itself at any time.
 
-    Learned by `learn_linker`, used by `shoal.attacks.Relink`, and saved like a metric. It holds no series, but what was
+    Learned by `learn_linker`, used by `shoal.attacks.Relink`, and saved like a metric. It contains no series, but was
     learned from some: keep the file where those may be kept.
     """
 
@@ -59,7 +59,7 @@ class Linker:
     spread: Floats
     layers: Layers
     between: Floats
-    """How far households differ along each direction, where windows of one differ by 1."""
+    """The variance between households along each direction, relative to 1 between windows of one household."""
 
     def embed(self, values: Floats, calendar: Calendar) -> tuple[Floats, int]:
         """The mean vector of (series, instants, channels) over their windows, and how many windows that were."""
@@ -75,7 +75,7 @@ class Linker:
         return total / max(n_windows, 1), n_windows
 
     def comparable(self, known: tuple[Floats, int], shown: tuple[Floats, int]) -> tuple[Floats, Floats]:
-        """Both sides so that, for each known series, the shown one likeliest to be its household's is the nearest.
+        """Both sides transformed so that, for each known series, the likeliest published one is the nearest.
 
         With A = between + 1/m and B = between + 1/m' of the two sides and D = A B - between², the log likelihood ratio
         is, up to what depends on e alone, -w (f - e B / between)² with w = between² / (2 B D).
@@ -86,7 +86,7 @@ class Linker:
         return e * (weight * b / self.between), f * weight
 
     def _map(self, numbers: Floats) -> Floats:
-        # A row's vector may not depend on the rows beside it: published series that are equal stay equal.
+        # A row's vector must not depend on other rows: published series that are equal stay equal.
         return map_inputs((numbers - self.centre) / self.spread, self.layers)
 
     def digest(self) -> str:
@@ -103,7 +103,7 @@ class Linker:
 
     @classmethod
     def load(cls, path: str | Path) -> Linker:
-        """Read what `save` wrote; refused where it is something else or was changed."""
+        """Read what `save` wrote; refused if it is something else or was changed."""
         source = Path(path)
         try:
             arrays = read_arrays(source)
@@ -185,7 +185,7 @@ def learn_linker(
 
 
 def _discriminants(x: Floats) -> tuple[Floats, Floats, Floats]:
-    """Directions (kept, inputs) with their bias, and the variance between series along each, that within being 1."""
+    """Directions (kept, inputs) with their bias, and the variance between series along each, relative to 1 within."""
     n_windows, n, d = x.shape
     means = x.mean(axis=0)
     centre = means.mean(axis=0)
@@ -205,5 +205,5 @@ def _discriminants(x: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def window_days(calendars: Sequence[Calendar]) -> int:
-    """Days of a window: a week where every stretch has one, else a day."""
+    """Days of a window: a week if every stretch has one, else a day."""
     return DAYS if all(calendar.n_full_days >= DAYS for calendar in calendars) else 1

@@ -1,7 +1,7 @@
-"""The file of a learned metric: a .npz as numpy writes it without compression, read with nothing taken on trust.
+"""The file of a learned metric: an uncompressed .npz, read without trusting it.
 
-A file of a few bytes may claim to hold any number of them, compressed or not. What is read here is never more than what
-is there: entries are stored as they are, together no larger than the file, and each array as large as it says.
+A small file may claim to contain any number of bytes, compressed or not. Reading never takes more than the file has:
+entries are stored uncompressed, together no larger than the file, and each array is as large as it says.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BROKEN = (
     NotImplementedError,
     zipfile.BadZipFile,
 )
-"""What reading a file that is no metric may raise."""
+"""Errors that reading a file may raise if it is not a metric."""
 
 _ENCRYPTED = 1
 
@@ -48,7 +48,7 @@ def write_arrays(target: Path, arrays: dict[str, NDArray[Any]]) -> Path:
         )
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    # For its owner alone, whatever was there before: it may tell who was shown with whom.
+    # Readable by its owner only, whatever was there before: it may reveal who was shown with whom.
     target.unlink(missing_ok=True)
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(buffer.getvalue())
@@ -56,7 +56,7 @@ def write_arrays(target: Path, arrays: dict[str, NDArray[Any]]) -> Path:
 
 
 def read_arrays(source: Path) -> dict[str, NDArray[Any]]:
-    """The arrays in a .npz by name; raises InputError where it is too large, and one of BROKEN where it is none."""
+    """The arrays in a .npz by name; raises InputError if it is too large, and one of BROKEN if it is not a .npz."""
     if source.stat().st_size > 2 * LARGEST:
         raise _too_large(source)
     content = source.read_bytes()

@@ -13,10 +13,10 @@ from shoal.model import Panel
 
 @dataclass(frozen=True)
 class Raw:
-    """The values as they are: series are alike when they are near at every instant.
+    """The values as they are: series are similar if they are close at every instant.
 
     One feature per instant and channel, instants first, channels next to each other. Missing stays missing. Large
-    values and instants with much spread weigh most. Nothing is copied.
+    values and instants with a large spread count most. Nothing is copied.
 
     Examples
     --------

@@ -23,8 +23,8 @@ _FIRST = ord("a")
 class PatternRepresentation(Protocol):
     """Words for the shape of series, from coarse to fine, and back from a word to a shape.
 
-    Level 1 has one word, which says nothing. Words are arrays (series, letters) of small numbers. Nothing is asked of
-    the relation between levels: two series may share a word at one level and not at a lower one.
+    Level 1 has one word, which says nothing. Words are arrays (series, letters) of small numbers. Levels need not be
+    nested: two series may share a word at one level but not at a lower one.
     """
 
     @property
@@ -37,29 +37,29 @@ class PatternRepresentation(Protocol):
 
     @property
     def n_channels(self) -> int:
-        """How many channels a row holds, one after another."""
+        """The number of channels in a row, one after another."""
 
     def words(self, x: NDArray[np.float64], level: int) -> NDArray[np.uint8]:
         """One word per series of x (series, instants)."""
 
     def reconstruct(self, letters: NDArray[np.uint8], levels: NDArray[np.int64]) -> NDArray[np.float64]:
-        """For each word the shape it stands for, (series, instants)."""
+        """The shape that each word stands for, (series, instants)."""
 
     def similarity(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How alike two reconstructed shapes are, row by row; larger is more alike."""
+        """The similarity of two reconstructed shapes, row by row; larger is more similar."""
 
 
 @dataclass(frozen=True)
 class Sax:
     """One letter per instant, by where the normalised value lies between quantiles of the normal distribution.
 
-    A series is normalised to mean 0 and deviation 1 (divisor T); a value in [β(j-1), β(j)) gets letter j, where β(j)
-    is the j/level quantile. Level 1 gives every value the same letter. A constant series is 0 throughout after
-    normalising and gets the letter that 0 has: the middle one, of an even level the upper of the two middle ones. A
-    value less than 1e-7 below a breakpoint counts as on it, so that rounding decides no letter.
+    A series is normalised to mean 0 and deviation 1 (divisor T); a value in [β(j-1), β(j)) gets letter j, where β(j) is
+    the j/level quantile. Level 1 gives every value the same letter. A constant series is 0 throughout after normalising
+    and gets the letter of 0: the middle one, or at an even level the upper of the two middle ones. A value less than
+    1e-7 below a breakpoint counts as on it, so that rounding decides no letter.
 
-    Words of a level are no refinement of those of the level before: -0.2 and 0.2 are 'a' and 'b' at level 2, and both
-    'b' at level 3.
+    Words of one level do not refine those of the level before: -0.2 and 0.2 are 'a' and 'b' at level 2, and both 'b' at
+    level 3.
 
     Examples
     --------
@@ -94,8 +94,8 @@ class Sax:
     def similarity(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         """Cosine of the vectors of all differences between two instants, row by row.
 
-        That is the correlation of the two shapes. A shape without differences is like another one (1), and neither
-        like nor unlike any that has some (0).
+        This is the correlation of the two shapes. A constant shape has similarity 1 to another constant one, and 0 to
+        any other.
         """
         a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
         norms = np.sqrt((a * a).sum(axis=1)), np.sqrt((b * b).sum(axis=1))
@@ -107,9 +107,9 @@ class Sax:
 
 @dataclass(frozen=True)
 class ChannelWords:
-    """The words of several channels one after another, each channel normalised by itself, all at one level.
+    """The words of several channels one after another, each channel normalised separately, all at one level.
 
-    Rows hold the instants of the first channel, then those of the next.
+    Rows contain the instants of the first channel, then those of the next.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class ChannelWords:
 
     @property
     def name(self) -> str:
-        """That of the words of each channel."""
+        """The shape of each channel's word."""
         return self.of_each.name
 
     @property
@@ -170,7 +170,7 @@ def letters(x: NDArray[np.float64], level: int) -> NDArray[np.uint8]:
     _refuse_level(level)
     if x.ndim != 2 or not x.shape[1] or not np.isfinite(x).all():
         raise InputError("Letters need an array (series, instants) without gaps or infinite values.")
-    # A copy where the array is locked: numba would compile everything once more for it.
+    # Copy a read-only array: numba would compile everything again for it.
     own = x if x.flags.c_contiguous and x.flags.writeable and x.dtype == np.float64 else np.array(x, np.float64)
     found: NDArray[np.uint8] = letters_of(own, _breakpoints(level).copy())
     return found
@@ -199,7 +199,7 @@ def parse(words: Sequence[str]) -> NDArray[np.uint8]:
 
 
 def reconstruct(letters: NDArray[np.uint8], levels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """For letter j of a word's level the quantile (j - 1)/level + 1/(2 level), counting j from 1.
+    """For letter j of a word's level, the quantile (j - 1)/level + 1/(2 level), counting j from 1.
 
     A word of level 1 says nothing and becomes 0 throughout.
     """
@@ -216,7 +216,7 @@ def _breakpoints(level: int) -> NDArray[np.float64]:
 
 @cache
 def _medians() -> NDArray[np.float64]:
-    """What letter j of a level stands for, (level, letter)."""
+    """The value that letter j of a level stands for, (level, letter)."""
     table = np.full((MOST_LETTERS + 1, MOST_LETTERS), np.nan)
     for level in range(1, MOST_LETTERS + 1):
         table[level, :level] = [NormalDist().inv_cdf((2 * j + 1) / (2 * level)) for j in range(level)]

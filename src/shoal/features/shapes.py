@@ -1,4 +1,4 @@
-"""The shape of a series: what is left of it without level and size, and how far two shapes are apart."""
+"""The shape of a series, without level and size, and the distance between two shapes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Number = TypeVar("Number", np.float64, np.uint8)
 
 
 def by_channel(x: NDArray[Number], n_channels: int) -> NDArray[Number]:
-    """Rows that hold one channel after another as one row per channel."""
+    """Split rows with several channels into one row per channel."""
     return x if n_channels == 1 else np.ascontiguousarray(x).reshape(len(x) * n_channels, -1)
 
 
 def unit_channels(x: NDArray[np.float64], n_channels: int) -> NDArray[np.float64]:
-    """Rows in which every channel has mean 0 and length 1, or is 0 throughout where it is constant."""
+    """Rows in which every channel has mean 0 and length 1, or is 0 throughout if it is constant."""
     return unit_rows(by_channel(x, n_channels)).reshape(x.shape)
 
 
@@ -30,8 +30,8 @@ def channel_distances(one: NDArray[np.float64], other: NDArray[np.float64], n_ch
 def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows with mean 0 and length 1. A constant row becomes 0; one with a gap is missing throughout."""
     low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
-    # To the middle of the range and scaled by it first: large offsets then round nothing away, small ones do not
-    # vanish when squared. Constant is decided on the values, not on a mean that may have rounded.
+    # Centred on the middle of the range and scaled by it first, so that large offsets lose no digits and small values
+    # do not vanish when squared. Whether a row is constant is decided on the values, not on a rounded mean.
     half = high / 2 - low / 2
     z: NDArray[np.float64] = (x - (low / 2 + high / 2)) / np.where(half > 0.0, half, 1.0)
     z[half[:, 0] == 0.0] = 0.0
@@ -42,7 +42,7 @@ def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def shape_distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 - cosine of the pairwise differences of rows with mean 0 and length 1, or 0 throughout where constant."""
+    """1 - cosine of the pairwise differences of rows with mean 0 and length 1, or 0 throughout if constant."""
     # Half the squared distance: exactly 0 for equal rows, where 1 - cosine would round.
     apart = one - other
     distances: NDArray[np.float64] = np.minimum(np.einsum("it,it->i", apart, apart) / 2, 2.0)

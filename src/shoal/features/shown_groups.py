@@ -1,8 +1,8 @@
-"""Whom analysts were shown together: the groups that a later release of the same people has to stay within.
+"""The groups that analysts were shown: a later release of the same people must stay within them.
 
-What a label task shows is a release. If the groups of the next one cross those shown, whoever holds both can intersect
-them, and what is left of two crowds of k may be one person. If they lie within them, every intersection is a whole
-group.
+What a label task shows is a release. If the groups of the next release cross those shown, anyone who holds both can
+intersect them, and two crowds of k may have only one person in common. If they lie within them, every intersection is a
+whole group.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, eq=False)
 class Present:
-    """Who of those shown is in a panel; of several shards together their sum."""
+    """Which of the people shown are in a panel; those of several shards add up."""
 
     n_series: int
     n_unknown: int
-    """Series that belong to no one group."""
+    """Series that belong to no single group."""
     series: NDArray[np.bool_]
     subjects: NDArray[np.bool_]
-    """For each series that was shown, whether it, and whether its subject, is there."""
+    """For each series that was shown, whether it, and whether its subject, is present."""
     owners: frozenset[tuple[int, int]]
     """Series that were shown, each with its subject here."""
 
     @property
     def anybody(self) -> bool:
-        """Whether anybody was shown."""
+        """Whether anyone was shown."""
         return bool(self.series.any() or self.subjects.any())
 
     def __add__(self, other: Present) -> Present:
@@ -69,18 +69,18 @@ class Present:
 class ShownGroups:
     """The group in which each series of a label task was shown, under keyed hashes of its id and its subject.
 
-    For the publisher alone: with a list of names, anyone who has it can tell who was shown with whom.
+    For the publisher only: with a list of names, anyone who has it can find out who was shown with whom.
 
     Parameters
     ----------
     key
-        Of the hashes.
+        The key of the hashes.
     series, subjects
         The hash of each series and of the subject behind it.
     groups
         The group in which each was shown.
     k
-        The smallest crowd that is promised to be left of task and release together.
+        The smallest crowd that task and release together promise to leave.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class ShownGroups:
 
     @staticmethod
     def of(panel: Panel, groups: Sequence[int] | Numbers, k: int) -> ShownGroups:
-        """Remember the group of each series of a panel, under a key from the operating system's randomness."""
+        """Record the group of each series of a panel, under a random key from the operating system."""
         key = secrets.token_bytes(_KEY_BYTES)
         series, subjects = _hashes(key, panel.ids.tolist(), None if panel.subjects is None else panel.subjects.tolist())
         return ShownGroups(key, series, subjects, np.asarray(groups, dtype=np.int64), int(k))
@@ -108,22 +108,22 @@ class ShownGroups:
         return len(np.unique(self.subjects))
 
     def concern(self, panel: Panel) -> bool:
-        """Whether anyone in a panel was shown, known by id or subject."""
+        """Whether anyone in a panel was shown, identified by id or subject."""
         return self.present(panel).anybody
 
     def within(self, panel: Panel) -> Numbers:
         """The group in which each series of a panel was shown, NOT_SHOWN for series of people who were not.
 
-        A series is known by its id. A subject whose series were all shown in one group belongs there with any other
-        series too, of another day say; one whose series were shown in several groups may come with those same series
-        only. Raises GuaranteeNotMetError where others come, or where a few of a group are left out: they would be known
-        by their absence.
+        A series is identified by its id. A subject whose series were all shown in one group belongs there with any
+        other series too, for example of another day; one whose series were shown in several groups may appear only with
+        those same series. Raises GuaranteeNotMetError if others appear, or if a few of a group are left out: their
+        absence would identify them.
         """
         self.refuse(self.present(panel))
         return self.labels(panel.ids.tolist(), None if panel.subjects is None else panel.subjects.tolist())
 
     def labels(self, ids: Sequence[Any], subjects: Sequence[Any] | None) -> Numbers:
-        """The same for series by name, each by itself: of shards `refuse` judges what is present in all of them."""
+        """The same for series by name, each separately: for shards, `refuse` judges what is present in all of them."""
         series, owners = _hashes(self.key, ids, subjects)
         of_series, of_subject = self._groups_by_name
         pairs = zip(series.tolist(), owners.tolist(), strict=True)
@@ -136,7 +136,7 @@ class ShownGroups:
         return of_series, _group_of_each(self.subjects, self.groups)
 
     def present(self, panel: Panel) -> Present:
-        """Who of those shown is in a panel, or in a shard of one."""
+        """Which of the people shown are in a panel, or in a shard of one."""
         subjects = None if panel.subjects is None else panel.subjects.tolist()
         series, owners = _hashes(self.key, panel.ids.tolist(), subjects)
         known = np.isin(series, self.series)
@@ -149,7 +149,7 @@ class ShownGroups:
         )
 
     def refuse(self, present: Present) -> None:
-        """Refuse a panel in which others of the same people come, or a few of a group are left out."""
+        """Refuse a panel with other series of the same people, or without a few of a group."""
         self._refuse_split(present)
         if present.n_unknown:
             raise GuaranteeNotMetError(
@@ -160,7 +160,8 @@ class ShownGroups:
         self._refuse_absent(present)
 
     def _refuse_split(self, present: Present) -> None:
-        """Refuse a panel in which series of one person are of several: a crowd of these would be fewer people."""
+        """Refuse a panel in which one person's series belong to several subjects: a crowd of these would be fewer
+        people."""
         whose = dict(zip(self.series.tolist(), self.subjects.tolist(), strict=True))
         found: dict[int, set[int]] = {}
         for own, owner in present.owners:
@@ -172,7 +173,7 @@ class ShownGroups:
             )
 
     def _refuse_absent(self, present: Present) -> None:
-        """Refuse a panel that lacks fewer than k subjects of a group, but some."""
+        """Refuse a panel that lacks some, but fewer than k, subjects of a group."""
         of_subject = self._groups_by_name[1]
         in_one = np.array([of_subject[subject] is not None for subject in self.subjects.tolist()], dtype=np.bool_)
         here = present.series | (in_one & present.subjects)
@@ -186,7 +187,7 @@ class ShownGroups:
             )
 
     def as_bytes(self) -> bytes:
-        """JSON that ends with the SHA-256 of what is before."""
+        """JSON that ends with the SHA-256 of everything before it."""
         content = {
             "format": _FORMAT,
             "key": self.key.hex(),
@@ -199,7 +200,7 @@ class ShownGroups:
 
     @staticmethod
     def from_bytes(content: bytes) -> ShownGroups:
-        """The groups again; ValueError where they were changed."""
+        """Parse the groups; ValueError if they were changed."""
         try:
             read = json.loads(content)
             if not isinstance(read, dict) or read.pop("sum", None) != _sum(read) or read["format"] != _FORMAT:
@@ -214,7 +215,7 @@ class ShownGroups:
 
     @staticmethod
     def load(path: str | Path) -> ShownGroups:
-        """Read the file that lies in the folder of a label task."""
+        """Read the file in the folder of a label task."""
         try:
             return ShownGroups.from_bytes(Path(path).read_bytes())
         except OSError as error:
@@ -238,7 +239,7 @@ def _group_of_each(subjects: Hashes, groups: Numbers) -> dict[int, int | None]:
 
 
 def _hashes(key: bytes, ids: Sequence[Any], subjects: Sequence[Any] | None) -> tuple[Hashes, Hashes]:
-    """The hash of each series and of its subject; where no subjects are named, the series are the subjects."""
+    """The hash of each series and of its subject; without named subjects, the series are the subjects."""
     series = _hashed(key, ids)
     return series, series if subjects is None else _hashed(key, subjects)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.model import Moments, Panel
 
-_CELLS = 2_000_000  # worked on at a time, about 16 MB a copy
+_CELLS = 2_000_000  # processed at a time, about 16 MB per copy
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Standardized:
     """Every instant and channel with mean 0 and standard deviation 1: none outweighs another.
 
     z[i, c] = (x[i, c] - mean of column c) / standard deviation of column c, both over the observed series, the
-    deviation with divisor n. A column with one value only becomes 0; missing stays missing. Use it when channels have
-    different units. It lifts quiet hours to the weight of busy ones.
+    deviation with divisor n. A column with only one value becomes 0; missing stays missing. Use it if channels have
+    different units. It gives quiet hours the same weight as busy ones.
 
     Adding the same large number to all values changes nothing but what that addition itself rounds away: columns are
     moved to the middle of their range and scaled by it before anything is summed, and summed in order of size, so that
@@ -34,7 +34,7 @@ class Standardized:
     name: ClassVar[str] = "standardized"
 
     whole: Moments | None = field(default=None, repr=False, compare=False)
-    """Of a shard: the moments of all columns over the whole panel, which then take the place of the shard's own."""
+    """For a shard: the moments of all columns over the whole panel, which replace the shard's own."""
 
     def __call__(self, panel: Panel) -> NDArray[np.float64]:
         """Standardise column by column."""

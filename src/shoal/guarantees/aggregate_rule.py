@@ -142,13 +142,13 @@ class AggregateRule(Guarantee):
         within = rounding_of(published.recipe)
         if published.private.spread is not None:
             return self._part(published, published.private.spread.first, within)
-        # The smallest first: of several that cannot be judged it is the witness.
+        # The smallest first: among several that cannot be judged, it is the witness.
         aggregates = sorted(_aggregates(published), key=lambda aggregate: len(aggregate[0]))
         verdicts = [self._judge(published.private.original, *aggregate, within) for aggregate in aggregates]
         return verdicts[self._weakest(verdicts)]
 
     def _part(self, candidate: Candidate, first: int, within: float) -> Verdict:
-        """What this shard knows of aggregates whose other members are elsewhere."""
+        """What this shard knows about aggregates whose other members are elsewhere."""
         by_instant = self.per == "instant"
         parts = tuple(
             part_of((first, label), candidate.private.original, members, values, by_instant=by_instant)
@@ -225,7 +225,7 @@ class AggregateRule(Guarantee):
 def _has_bands(candidate: Candidate) -> bool:
     published = candidate.published
     if isinstance(published, Profiles):
-        # A total beside its mean and its count says nothing new.
+        # A total adds nothing to its mean and count.
         return bool(set(published.bands) - {"mean", "total"})
     return isinstance(published, Panel) and published.n_channels != candidate.private.original.n_channels
 

@@ -30,7 +30,7 @@ def published_panel(published: Judged) -> Panel:
         # A forged count must not fill the memory; fewer rows only err towards "does not hold".
         return Panel(np.repeat(flat, np.minimum(found.counts, MOST_REPEATED), axis=0), times=found.times)
     if isinstance(found, Envelopes):
-        # The word and its level beside both ends, at every instant: series with other words are told apart by them.
+        # The word and its level next to both ends, at every instant, so that series with different words differ.
         words = np.unique(np.array(found.patterns), return_inverse=True)[1].reshape(-1)
         marks = np.stack([words, found.levels], axis=1).astype(np.float64)
         repeated = np.broadcast_to(marks[:, None, :], (found.n_series, found.n_instants, 2))
@@ -39,12 +39,12 @@ def published_panel(published: Judged) -> Panel:
 
 
 def value_classes(panel: Panel) -> NDArray[np.int64]:
-    """For each series the position of the first series with exactly the same values."""
+    """For each series, the position of the first series with exactly the same values."""
     return row_classes(np.ascontiguousarray(panel.rows).view(np.uint64))
 
 
 def published_classes(panel: Panel) -> NDArray[np.int64]:
-    """For each series the position of the first series published with exactly the same values and attributes."""
+    """For each series, the position of the first series published with exactly the same values and attributes."""
     if not panel.attributes:
         return value_classes(panel)
     bits = np.ascontiguousarray(panel.rows).view(np.uint64)
@@ -59,7 +59,7 @@ def _codes(entries: list[Any]) -> NDArray[np.uint64]:
 
 
 def crowd_sizes(classes: NDArray[np.int64], subjects: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each series the number of different subjects in its class."""
+    """For each series, the number of different subjects in its class."""
     n_subjects = int(subjects.max()) + 1
     pairs = np.unique(classes * n_subjects + subjects)
     sizes = np.bincount(pairs // n_subjects, minlength=len(classes))

@@ -38,7 +38,7 @@ def event_groups(tables: EventTables) -> EventGroups:
 
     Bucketised: the records of one time and group number are a group, and its values occur as often as the table of
     counts says; if that differs from the number of records, or a count is not a whole number above 0, or a value is
-    missing, the group cannot be counted. Generalised: a group is the set of records that are equal,bit for bit, in all
+    missing, the group cannot be counted. Generalised: a group is the set of records that are equal, bit for bit, in all
     columns but the sensitive one; a missing sensitive value may be any, and the group cannot be counted.
     """
     if tables.records.is_empty():
@@ -47,13 +47,13 @@ def event_groups(tables: EventTables) -> EventGroups:
         return _generalised(tables)
     keys = [tables.records.schema[name] for name in (TIME, GROUP)]
     if any(kind.is_float() for kind in keys):
-        # 0.0 and -0.0 would be one group to us, and two to whoever reads the table.
+        # 0.0 and -0.0 would be one group to us, but two to a reader of the table.
         return _nothing("times or group numbers are no whole numbers")
     if keys != [tables.counts.schema[name] for name in (TIME, GROUP)]:
         return _nothing("records and counts have times or group numbers of different types")
     if any(table[name].null_count() for table in (tables.records, tables.counts) for name in (TIME, GROUP)):
         return _nothing("times or group numbers are missing")
-    # By arrays: streams ask this of every small snapshot, where queries of frames take longer than the counting.
+    # With arrays: streams check every small snapshot, where frame operations take longer than the counting.
     n = len(tables.records)
     times, groups = (_codes(tables.records[name], tables.counts[name]) for name in (TIME, GROUP))
     codes = dense_codes(times * (int(groups.max()) + 1) + groups)
@@ -165,7 +165,7 @@ _value_of = lru_cache(maxsize=1 << 12)(value_of)
 
 
 def _bits(column: pl.Series) -> list[pl.Series]:
-    """The same column, or of floats the bits of what is not missing and whether it is: polars takes -0.0 for 0.0."""
+    """The same column; for floats, the bits of what is not missing, because polars treats -0.0 as 0.0."""
     if not column.dtype.is_float():
         return [column]
     numbers = column.fill_null(0.0).to_numpy()

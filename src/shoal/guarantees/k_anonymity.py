@@ -17,9 +17,9 @@ from shoal.model import Guarantee, Judged, Profiles, Verdict
 class KAnonymity(Guarantee):
     """Every published series equals those of at least k - 1 other subjects.
 
-    For every series f there are series of at least k different subjects, f included, that have the same value as f,
-    bit for bit, at all instants and in all channels, and the same published attributes; missing equals only missing. A
-    group profile stands for as many equal series as it counts subjects, so each must count at least k. Of scenarios a
+    For every series f there are series of at least k different subjects, f included, that have the same value as f, bit
+    for bit, at all instants and in all channels, and the same published attributes; missing equals only missing. A
+    group profile stands for as many equal series as it counts subjects, so each must count at least k. For scenarios, a
     level is one of L equal parts of the groups that share it bit for bit, which must count at least L k together.
 
     A disjoint union of subjects keeps it: the series equal to f are still there, so its crowd can only grow.
@@ -30,7 +30,7 @@ class KAnonymity(Guarantee):
         Smallest crowd. Larger hides better.
     per
         "subject" counts different subjects. "series" is the weaker form: it counts rows, so one subject's many days may
-        be each other's crowd.Without known subjects the two are the same.
+        be each other's crowd. Without known subjects the two are the same.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class KAnonymity(Guarantee):
         """Count the crowd of every series or profile; the witness is the row of the smallest."""
         found = what_is_published(published)
         if isinstance(found, Profiles):
-            # Equal profiles are not one crowd: they are published apart, each with its own count.
+            # Equal profiles are not one crowd: they are published separately, each with its own count.
             sizes = found.crowds
         else:
             panel = published_panel(found)

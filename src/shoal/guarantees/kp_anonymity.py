@@ -34,7 +34,7 @@ class KPAnonymity(Guarantee):
         Smallest group of one envelope. Larger hides better from someone who knows values.
     p
         Smallest group of one pattern inside an envelope. Larger hides better from someone who also knows the shape;
-        nobody finds a series with a chance above 1/P. With 1, anyone who knows the shape may find it:k-anonymity of
+        nobody finds a series with a chance above 1/P. With 1, anyone who knows the shape may find it: k-anonymity of
         envelopes alone.
 
     Examples
@@ -118,12 +118,13 @@ class KPAnonymity(Guarantee):
 
 
 def envelope_classes(envelopes: Envelopes) -> NDArray[np.int64]:
-    """For each series the first series with the same envelope."""
+    """For each series, the first series with the same envelope."""
     return row_classes(np.ascontiguousarray(envelopes.ends).view(np.uint64))
 
 
 def pattern_classes(envelopes: Envelopes, classes: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """For each series the first series with the same envelope, level and word; `classes` are those of the envelopes."""
+    """For each series, the first series with the same envelope, level and word; `classes` are those of the
+    envelopes."""
     if classes is None:
         classes = envelope_classes(envelopes)
     words = np.unique(np.array(envelopes.patterns), return_inverse=True)[1].reshape(-1)

@@ -24,13 +24,13 @@ class LDiversity(Guarantee):
     """In every published group each sensitive value belongs to at most one in l members.
 
     A group is a set of series that nobody can distinguish: those with the same envelope, level and word, or the same
-    values, bit for bit; for events,those of one bucket of a snapshot, or those with the same coarse quasi-identifiers
+    values, bit for bit; for events, those of one bucket of a snapshot, or those with the same coarse quasi-identifiers
     in it. For every group G, every published sensitive column and every value v
 
         l * #{ i in G : v is published with i }  <=  #G
 
     counted in series, and if subjects have several series also in different subjects. Missing is a value like any
-    other; because it may stand for any value, it also counts towards all of them.Columns are judged each on its own.
+    other; because it may stand for any value, it also counts towards all of them. Columns are judged each on its own.
 
     A disjoint union of subjects keeps it: if groups merge, both sides add up, and the sums keep the order. For the same
     reason the share is at most 1/l in every candidate set, the union of groups left to an adversary who knows values or
@@ -123,7 +123,7 @@ class LDiversity(Guarantee):
 def largest_counts(
     groups: NDArray[np.int64], values: NDArray[np.int64], members: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each group its number of different members, and the number who have its most frequent value.
+    """For each group, the number of different members, and the number with its most frequent value.
 
     Groups and members are numbers from 0; so are values, or -1 if missing, which is a value and may be any other.
     """
@@ -155,7 +155,7 @@ def value_codes(column: NDArray[Any]) -> NDArray[np.int64]:
         codes[~missing] = [numbers.setdefault(value_of(entry), len(numbers)) for entry in plain[~missing].tolist()]
     else:
         present = plain[~missing]
-        # 0.0 and -0.0 are one value to whoever reads them; telling them apart would err towards "holds".
+        # 0.0 and -0.0 are one value to a reader; distinguishing them would err towards "holds".
         codes[~missing] = np.unique(present + 0.0 if plain.dtype.kind == "f" else present, return_inverse=True)[1]
     return codes
 

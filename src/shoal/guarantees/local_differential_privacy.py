@@ -43,11 +43,11 @@ class DeviceAccount:
 class LocalDifferentialPrivacy(Guarantee):
     """Whatever a device sends about any w successive readings, these readings change its odds by at most e^epsilon.
 
-    A randomised device M keeps it if for all streams x, x' of readings that are equal outside of w successive
-    instants, and every set S of transcripts, P(M(x) in S) <= e^epsilon P(M(x') in S). A transcript is everything that
-    the device ever sends,and the collector may choose what to ask next from what it received before. Nobody is trusted:
-    not the network, not the collector, not the publisher. What is published is computed from transcripts, so it keeps
-    the same promise.
+    A randomised device M keeps it if for all streams x, x' of readings that are equal outside of w successive instants,
+    and every set S of transcripts, P(M(x) in S) <= e^epsilon P(M(x') in S). A transcript is everything that the device
+    ever sends, and the collector may choose what to ask next from what it received before. Nobody is trusted: not the
+    network, not the collector, not the publisher. What is published is computed from transcripts, so it keeps the same
+    promise.
 
     It is true by what ran on the devices, and cannot be seen in what is published. The check compares the largest
     sum that one device spent within any window with epsilon; it does not hold without an account.

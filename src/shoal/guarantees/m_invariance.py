@@ -27,8 +27,8 @@ class MInvariance(Guarantee):
         V(G1) = V(G2) = …   and   #V(G1) >= m
 
     So someone who intersects the groups of a subject over time is left with as many values as one of them shows. A
-    subject has at most one event in a snapshot: with two in one group, both values would be its own.Values are the same
-    as in l-diversity; each event without a subject is a subject of its own.
+    subject has at most one event in a snapshot: with two in one group, both values would be its own. Values are the
+    same as in l-diversity; each event without a subject is a subject of its own.
 
     A disjoint union of subjects keeps it: each subject is judged by its own groups alone, and groups of two parts stay
     two. Only the publisher can check it, because who is in which group is not published. Which values a group shows is

@@ -74,7 +74,7 @@ class NLKAnonymity(Guarantee):
         Smallest number of subjects a value can be narrowed down to. Larger hides better.
     per
         "subject" counts different subjects. "series" is the weaker form: it counts rows, so one subject's many days may
-        be each other's crowd.Without known subjects the two are the same.
+        be each other's crowd. Without known subjects the two are the same.
     within
         How far what is known may be from the published value, either way, in the unit of the data: candidates are then
         all series within that of f at every instant of K. 0 is exact knowledge. Larger is a weaker adversary, so less
@@ -143,7 +143,7 @@ class NLKAnonymity(Guarantee):
         labels, subjects = self._labels(panel)
         n, l, k = int(self.n), int(self.l), int(self.k)
         breach = find_breach(labels, subjects, n, l, k, limit)
-        if self.within and breach.status != NOTHING:  # what exact knowledge does not infer, a vague one does not
+        if self.within and breach.status != NOTHING:  # inexact knowledge reveals no more
             values = panel.values.reshape(panel.n_series, panel.n_instants, -1)
             breach = find_breach_within(values, labels, subjects, n, l, k, float(self.within), limit)
         required = int(self.l - self.n) - 1

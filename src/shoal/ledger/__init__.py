@@ -1,4 +1,4 @@
-"""Earlier releases, and what they tell together."""
+"""Earlier releases, and what they reveal together."""
 
 from shoal.ledger.conflicts import judge_entries
 from shoal.ledger.entries import LedgerEntry

@@ -1,4 +1,4 @@
-"""Whether releases of the same subjects break a promise together, and how that is told."""
+"""Whether releases of the same subjects break a promise together, and how that is reported."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TOO_MANY = f"subjects have several series in several groups, more than {MOST_TR
 
 
 def refuse_together(earlier: Sequence[GroupMembership], added: GroupMembership) -> None:
-    """Raise where a release breaks, together with earlier ones, what was promised; see `intersection`.
+    """Raise if a release breaks a promise together with earlier ones; see `intersection`.
 
-    The crowds of groups are judged, and those of everything that is published, which are smaller for (k, P). Releases
-    under (n, l, k) are judged beside each other, see `instants`. What has no groups that last, such as events, cannot
-    be judged: it is refused if there is any other release of the same subjects.
+    Judges the crowds of groups, and the crowds of everything published, which are smaller for (k, P). Releases under
+    (n, l, k) are judged together instant by instant, see `instants`. Releases without lasting groups, such as events,
+    cannot be judged: they are refused if there is any other release of the same subjects.
     """
     related = [n for n, other in enumerate(earlier, start=1) if _share(other, added)]
     exchanged = [f"this one and release {n}: {why}" for n in related if (why := _exchanged(earlier[n - 1], added))]
@@ -64,7 +64,8 @@ def refuse_together(earlier: Sequence[GroupMembership], added: GroupMembership) 
 
 
 def _by_instants(members: Sequence[GroupMembership], place: int) -> list[InstantGroups] | None:
-    """A release under (n, l, k) and all those tied to it by common subjects; None if one of them is of another kind."""
+    """A release under (n, l, k) and all releases linked to it by common subjects; None if one of them is of another
+    kind."""
     tied, new = {place}, [place]
     while new:
         one = new.pop()
@@ -76,14 +77,14 @@ def _by_instants(members: Sequence[GroupMembership], place: int) -> list[Instant
 
 
 def _share(one: GroupMembership, other: GroupMembership) -> bool:
-    """Whether releases are of the same subjects, or of the same series under whatever subjects."""
+    """Whether two releases share subjects, or series, even if under different subjects."""
     return bool(np.isin(one.names, other.names).any() or np.isin(one.subjects, other.subjects).any())
 
 
 def _exchanged(one: GroupMembership, other: GroupMembership) -> str:
-    """Why two releases cannot be judged by who is in them; empty if they can.
+    """Why two releases cannot be judged by their members; empty if they can.
 
-    Whoever forgets the column of subjects the second time would otherwise publish the same people as others.
+    Otherwise, forgetting the subject column the second time would publish the same people as if they were others.
     """
     _, here, there = np.intersect1d(one.names, other.names, return_indices=True)
     if (one.subjects[here] == other.subjects[there]).all():
@@ -101,7 +102,7 @@ def _not_judged(related: Sequence[int], why: str) -> GuaranteeNotMetError:
 
 
 def _where(added: GroupMembership, small: Hashes) -> str:
-    """Positions of the series concerned; of subjects that this release lacks only how many they are."""
+    """Positions of the series concerned; for subjects that this release lacks, only their number."""
     assert added.positions is not None
     found = sorted(added.positions[np.isin(added.subjects, small)].tolist())
     shown = ", ".join(str(position) for position in found[:_SHOWN])
@@ -112,7 +113,7 @@ def _where(added: GroupMembership, small: Hashes) -> str:
 
 @dataclass(frozen=True)
 class LedgerVerdict:
-    """What all releases of a ledger tell together.
+    """What all releases of a ledger reveal together.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ class LedgerVerdict:
     findings
         What is broken.
     not_judged
-        What cannot be judged, with why and the way on.
+        What cannot be judged, with the reason and the way out.
     """
 
     outcome: Outcome
@@ -140,7 +141,7 @@ class LedgerVerdict:
 
 
 def judge_entries(entries: Sequence[LedgerEntry]) -> LedgerVerdict:
-    """Judge everything that is recorded, as `publish` would."""
+    """Judge everything on record, as `publish` would."""
     members = [entry.members.unpacked() for entry in entries]
     findings, not_judged = _inferred(members)
     not_judged += _unjudged(members)
@@ -154,7 +155,7 @@ def judge_entries(entries: Sequence[LedgerEntry]) -> LedgerVerdict:
             break
         if not len(cells.sizes):
             continue
-        # The nearest to breaking, or the worst that is broken.
+        # The one closest to breaking, or the worst broken one.
         worst = int((cells.sizes - cells.promised).argmin())
         size, promised = int(cells.sizes[worst]), int(cells.promised[worst])
         if nearest is None or size - promised < nearest[0] - nearest[1]:
@@ -174,7 +175,7 @@ def judge_entries(entries: Sequence[LedgerEntry]) -> LedgerVerdict:
 
 
 def _inferred(members: Sequence[GroupMembership]) -> tuple[list[str], list[str]]:
-    """What is broken by releases under (n, l, k) together, and what is not known of them."""
+    """What releases under (n, l, k) break together, and what is unknown about them."""
     findings, not_judged = [], []
     for n, added in enumerate(members):
         group = None if added.instants is None else _by_instants(members[: n + 1], n)
@@ -192,7 +193,7 @@ def _inferred(members: Sequence[GroupMembership]) -> tuple[list[str], list[str]]
 
 
 def _unjudged(members: Sequence[GroupMembership]) -> list[str]:
-    """What cannot be judged, release by release, with the way on."""
+    """What cannot be judged, release by release, with the way out."""
     found = []
     for n, added in enumerate(members):
         others = [m for m, other in enumerate(members) if m != n and _share(other, added)]

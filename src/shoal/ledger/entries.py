@@ -1,4 +1,4 @@
-"""A line of the ledger: what it keeps of a release, and how it is protected against damage."""
+"""A line of the ledger: what it records of a release, and how damage is detected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shoal.ledger.instants import InstantGroups
 
 Format = Literal[1, 2, 3, 4, 5]
 FORMAT: Format = 5
-"""What is written today."""
+"""The current format."""
 
 
 class _Part(BaseModel):
@@ -39,10 +39,10 @@ class PackedInstants(_Part):
 
 
 class PackedMembers(_Part):
-    """Who is in which group: hashes and numbers drawn at random, packed.
+    """Group membership: hashes and random numbers, packed.
 
-    Before format 3 each subject had one entry, and whether names were keyed was not written. Format 5 added the groups
-    at each instant.
+    Before format 3, each subject had one entry, and keyed names were not marked. Format 5 added the groups at each
+    instant.
     """
 
     subjects: str
@@ -107,9 +107,9 @@ def _instants(packed: PackedInstants, subjects: NDArray[np.uint64]) -> InstantGr
 
 
 class Note(_Part):
-    """What is about to appear, written down before it does.
+    """A note of a release that is about to appear, written first.
 
-    `before` is what was in the folder, `releases` how many the ledger had then.
+    `before` is what the folder contained, `releases` how many the ledger had then.
     """
 
     format: Format = FORMAT
@@ -119,15 +119,15 @@ class Note(_Part):
     members: PackedMembers
 
     def as_line(self) -> bytes:
-        """JSON that ends with the SHA-256 of what is before."""
+        """JSON that ends with the SHA-256 of everything before it."""
         return _summed(self)
 
     @staticmethod
     def from_line(line: bytes) -> Note:
-        """The note again; ValueError where it was changed, ReleaseError where a later version wrote it."""
+        """Parse a note; ValueError if it was changed, ReleaseError if a later version wrote it."""
         content = _parsed(line)
         if isinstance(content, dict) and "format" not in content:
-            # Notes had neither a format nor a sum while lines had format 1.
+            # In the time of format 1, notes had neither a format nor a checksum.
             content |= {"format": 1, "releases": 0}
         else:
             content = _checked(content)
@@ -140,10 +140,10 @@ class Note(_Part):
 class LedgerEntry(_Part):
     """A release: hashes and parameters, no data.
 
-    `certificate` is the SHA-256 of its release.json, `files` those of the others; `key` tells which key the subjects
-    are hashed with, without giving it away. In format 1 they were hashed as they were spelt, since format 2 by
-    `model.names.text_of`, which for most names is the same. `chain` is the SHA-256 of all lines before this one, since
-    format 4: none of them can be removed, changed or moved alone.
+    `certificate` is the SHA-256 of its release.json, `files` those of the others; `key` identifies the key that the
+    subjects are hashed with, without revealing it. Format 1 hashed subjects as spelt; since format 2,
+    `model.names.text_of` normalises them, which for most names is the same. `chain`, since format 4, is the SHA-256 of
+    all lines before this one: no single line can be removed, changed or moved.
     """
 
     format: Format = FORMAT
@@ -179,12 +179,12 @@ class LedgerEntry(_Part):
         )
 
     def as_line(self) -> bytes:
-        """One line of JSON that ends with the SHA-256 of what is before."""
+        """One line of JSON that ends with the SHA-256 of everything before it."""
         return _summed(self)
 
     @staticmethod
     def from_line(line: bytes) -> LedgerEntry:
-        """The entry of a line; ValueError where it was changed, ReleaseError where a later version wrote it."""
+        """Parse a line; ValueError if it was changed, ReleaseError if a later version wrote it."""
         content = _checked(_parsed(line))
         check_format(content.get("format", FORMAT), FORMAT, "The ledger")
         entry = LedgerEntry.model_validate(content)
@@ -193,7 +193,7 @@ class LedgerEntry(_Part):
 
 
 def fingerprint(key: bytes) -> str:
-    """What tells keys apart without giving them away."""
+    """Identifies a key without revealing it."""
     return hashlib.sha256(b"shoal ledger key " + key).hexdigest()[:16]
 
 
@@ -210,7 +210,7 @@ def _parsed(line: bytes) -> Any:
 
 
 def _checked(content: Any) -> dict[str, Any]:
-    """The content without its sum; ValueError where that is another."""
+    """The content without its checksum; ValueError if that does not match."""
     if not isinstance(content, dict) or content.pop("sum", None) != _sum(content):
         raise ValueError
     return content

@@ -1,13 +1,14 @@
-"""The ledger of earlier releases: what keeps a publisher from giving away in two releases what neither tells alone.
+"""The ledger of earlier releases: it keeps a publisher from revealing in two releases what neither reveals alone.
 
-A file of JSON lines, one per release, each with the SHA-256 of all lines before it. Next to it lies its key, for its
-owner alone, and, while a release is being written, a note of what is about to appear. Whoever publishes holds the
-ledger locked from the first look at it until the new line is on disk, so that of two publishers at once the later one
-sees what the earlier one did. A line that a killed process left unfinished is not there for readers, and is removed by
-the next writer. How many lines there are is written beside it once a line is on disk: lines cut off the end are missed.
+The ledger is a file of JSON lines, one per release, each with the SHA-256 of all lines before it. Next to it are its
+key, readable by its owner only, and, while a release is being written, a note of what is about to appear. A publishing
+process locks the ledger from its first look until the new line is on disk, so that of two concurrent publishers the
+later one sees what the earlier one did. Readers ignore a line that a killed process left unfinished, and the next
+writer removes it. The number of lines is stored in a separate file once a line is on disk, so that lines cut off the
+end are noticed.
 
-The note is there before the key is, and the key goes before the note does when a first release comes to nothing. So
-wherever there is a key there is a release on record or a note; a key alone means that the ledger was lost.
+The note is written before the key, and if a first release fails, the key is removed before the note. So if there is a
+key, there is also a recorded release or a note; a key alone means that the ledger was lost.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Interrupted:
 
     @property
     def folder(self) -> Path:
-        """Where it was to appear."""
+        """The folder in which it was to appear."""
         return Path(self.note.folder)
 
     @property
@@ -59,23 +60,24 @@ def recording(
     *,
     require: Sequence[Guarantee] = (),
     keyed: bool = False,
-) -> Iterator[Callable[[Release], None]]:
-    """Refuse a candidate that together with earlier releases breaks a promise; yield what records it once in place.
+) -> Iterator[Callable[[Release], int | None]]:
+    """Refuse a candidate that breaks a promise together with earlier releases; yield a function that records it.
 
-    Without a ledger nothing is asked and nothing recorded.
+    Call the function once the release is in place. It returns the number of earlier releases in the ledger. Without a
+    ledger nothing is checked or recorded, and it returns None.
 
     Parameters
     ----------
     ledger
-        The file; made, with its key, when it is first used.
+        The file; created, with its key, on first use.
     candidate
         What would be published.
     to
-        The folder it goes to.
+        The folder to write.
     require
-        Guarantees asked for beyond those the method aims at.
+        Guarantees required in addition to those the method aims at.
     keyed
-        Whether its names are made with a key, so that anyone can join it with other such releases.
+        Whether its pseudonyms are made with a key, so that anyone can join it with other such releases.
     """
     if ledger is None:
         yield lambda release: None
@@ -96,8 +98,8 @@ def recording(
         except OSError as error:
             raise ReleaseError(f"Cannot write next to the ledger {str(path)!r}: {error.strerror}.") from None
 
-        def record(release: Release) -> None:
-            """Write the line: from now on later releases are judged together with this one."""
+        def record(release: Release) -> int:
+            """Write the line: from now on, later releases are judged together with this one."""
             try:
                 _append(path, descriptor, note, key)
                 _pending(path).unlink()
@@ -106,6 +108,7 @@ def recording(
                     f"The release is in place, but the ledger could not be written: {error.strerror}. Free some "
                     "space; the next release with this ledger, or shoal ledger check, finds it."
                 ) from None
+            return len(entries)
 
         try:
             yield record
@@ -117,19 +120,19 @@ def recording(
 
 
 def record_shown(ledger: str | Path, candidate: Candidate, certificate: dict[str, Any], digest: str) -> None:
-    """Record what analysts are about to be shown, or refuse it where it breaks a promise with earlier releases.
+    """Record what analysts are about to be shown, or refuse it if it breaks a promise together with earlier releases.
 
-    It is written down before anyone sees it: at worst a process ends in between, and later releases are judged
-    together with something nobody saw.
+    It is recorded before anyone sees it: at worst, a process ends in between, and later releases are judged together
+    with something nobody saw.
 
     Parameters
     ----------
     ledger
-        The file; made, with its key, when it is first used.
+        The file; created, with its key, on first use.
     candidate
-        What is shown, with the promise that is to hold together with later releases.
+        What is shown, with the promise that must hold together with later releases.
     certificate
-        What a certificate would say of it: form, files, method, guarantees, counts and time.
+        What a certificate would state: form, files, method, guarantees, counts and time.
     digest
         SHA-256 of what is shown.
     """
@@ -139,7 +142,7 @@ def record_shown(ledger: str | Path, candidate: Candidate, certificate: dict[str
             entries, key = _settled(path, descriptor)
             membership = membership_of(candidate, candidate.guarantees, key)
             refuse_together(_members(entries, candidate, key), membership)
-            # No folder: should the process end before the line is written, there is nothing in place to be recorded.
+            # No folder: if the process ends before the line is written, there is nothing in place to record.
             note = Note(folder="", before=None, releases=len(entries), members=PackedMembers.packed(membership))
             _announce(path, note)
             _keep_key(path, key)
@@ -167,7 +170,7 @@ def unfinished(path: str | Path) -> tuple[Interrupted | None, bool]:
 
 
 def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
-    # The count first: a line that somebody writes meanwhile is then one more, and not one too few.
+    # The count first: a line written meanwhile is then one too many, never one too few.
     n_written = _written(Path(path))
     try:
         lines = Path(path).read_bytes().split(LINE_FEED)
@@ -175,14 +178,14 @@ def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
         raise ReleaseError(f"Cannot read the ledger {str(path)!r}: {error.strerror}.") from None
     entries: list[LedgerEntry] = []
     so_far = hashlib.sha256()
-    for number, line in enumerate(lines[:-1], start=1):  # what follows the last line feed was never finished
+    for number, line in enumerate(lines[:-1], start=1):  # anything after the last line feed is unfinished
         try:
             entry = LedgerEntry.from_line(line)
         except ValueError:
             raise ReleaseError(
                 f"Line {number} of the ledger is damaged: it is not what was written. Restore a copy of the file."
             ) from None
-        # Before format 4 lines had no chain; behind one that has, all do.
+        # Before format 4, lines had no chain; after a line that has one, all do.
         is_older = entry.chain is None and (not entries or entries[-1].chain is None)
         if entry.chain != so_far.hexdigest() and not is_older:
             raise ReleaseError(
@@ -191,7 +194,7 @@ def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
             )
         entries.append(entry)
         so_far.update(line + LINE_FEED)
-    if 0 < len(entries) < n_written:  # of a ledger without any line its key tells
+    if 0 < len(entries) < n_written:  # a ledger without any line is recognised by its key
         raise ReleaseError(
             f"The ledger has {len(entries)} release(s), but had {n_written}: lines were cut off its end, and new "
             "releases would not be judged together with them. Restore a copy of the file."
@@ -200,7 +203,7 @@ def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
 
 
 def _written(path: Path) -> int:
-    """How many lines the ledger had when the last one was written; 0 where nobody counted."""
+    """Number of lines when the last one was written; 0 if it was not recorded."""
     try:
         return int(_count_of(path).read_bytes())
     except FileNotFoundError:
@@ -214,7 +217,7 @@ def _written(path: Path) -> int:
 
 @contextmanager
 def _still(path: str | Path) -> Iterator[bool]:
-    """Whether nobody is publishing; if so, nobody begins to meanwhile."""
+    """Whether nobody is publishing; if so, nobody can start meanwhile."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
@@ -232,7 +235,7 @@ def _still(path: str | Path) -> Iterator[bool]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[int]:
-    """The ledger open for appending, for one writer at a time."""
+    """The ledger, open for appending by one writer at a time."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as error:
@@ -245,7 +248,7 @@ def _locked(path: Path) -> Iterator[int]:
 
 
 def _settled(path: Path, descriptor: int) -> tuple[list[LedgerEntry], bytes]:
-    """The releases and the key, after what an interrupted writer has left is completed or removed."""
+    """The releases and the key, after completing or removing what an interrupted writer left."""
     _cut_unfinished(path, descriptor)
     entries = list(_read(path))
     _refuse_lost(path, entries)
@@ -272,14 +275,14 @@ def _refuse_lost(path: Path, entries: Sequence[LedgerEntry]) -> None:
 def _members(
     entries: Sequence[LedgerEntry], candidate: Candidate | EventsCandidate, key: bytes
 ) -> list[GroupMembership]:
-    """Who is in which group of earlier releases, under the hashes that the candidate's subjects have today."""
+    """Group membership in earlier releases, under the current hashes of the candidate's subjects."""
     older = older_hashes(candidate, key) if any(entry.format == 1 for entry in entries) else {}
     found = [(entry.format, entry.members.unpacked()) for entry in entries]
     return [members.renamed(older) if written == 1 else members for written, members in found]
 
 
 def _cut_unfinished(path: Path, descriptor: int) -> None:
-    """Remove what a killed writer left behind the last whole line."""
+    """Remove what a killed writer left after the last complete line."""
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
@@ -288,7 +291,7 @@ def _cut_unfinished(path: Path, descriptor: int) -> None:
 
 
 def _append(path: Path, descriptor: int, note: Note, key: bytes) -> LedgerEntry:
-    """Write the line of the release that a note is of, and wait until it is on disk."""
+    """Write the line of the release that a note announces, and wait until it is on disk."""
     folder = Path(note.folder)
     certificate = read_certificate(folder)
     if certificate is None:
@@ -301,7 +304,7 @@ def _append(path: Path, descriptor: int, note: Note, key: bytes) -> LedgerEntry:
 
 
 def _write_line(path: Path, descriptor: int, entry: LedgerEntry) -> LedgerEntry:
-    """Write an entry behind all others, chained to them; nobody else writes meanwhile."""
+    """Append an entry, chained to all others; nobody else writes meanwhile."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     with open(descriptor, "rb", closefd=False) as file:
         content = file.read()
@@ -315,7 +318,7 @@ def _write_line(path: Path, descriptor: int, entry: LedgerEntry) -> LedgerEntry:
 
 
 def _key(path: Path, entries: Sequence[LedgerEntry], *, is_needed: bool) -> bytes:
-    """The key next to the ledger; a new one, not written yet, where none is needed to tell what is there."""
+    """The key next to the ledger; a new one, not yet written, if nothing recorded needs one."""
     place = _key_of(path)
     if not place.exists():
         if is_needed:
@@ -338,7 +341,7 @@ def _keep_key(path: Path, key: bytes) -> None:
 
 
 def _forget(path: Path, entries: Sequence[LedgerEntry]) -> None:
-    """Remove the note of what came to nothing; with a first release its key too, before it."""
+    """Remove the note of a release that failed; if it was the first one, remove the key before it."""
     if not entries:
         _key_of(path).unlink(missing_ok=True)
         sync(path.absolute().parent)
@@ -358,12 +361,12 @@ def _pending(path: Path) -> Path:
 
 
 def _announce(path: Path, note: Note) -> None:
-    """Write down what is about to appear, before it does."""
+    """Write the note of what is about to appear."""
     _write(_pending(path), note.as_line())
 
 
 def _write(place: Path, content: bytes) -> None:
-    """Put a file in its place, for its owner alone, and wait until it is on disk."""
+    """Put a file in place, readable by its owner only, and wait until it is on disk."""
     aside = write_aside(place, content, mode=0o600)
     aside.sync()
     aside.put_in_place()
@@ -371,7 +374,7 @@ def _write(place: Path, content: bytes) -> None:
 
 
 def _interrupted(path: Path, entries: Sequence[LedgerEntry]) -> Interrupted | None:
-    """What the note next to a ledger of these releases is of; None if the release was recorded before the kill."""
+    """The release that the note next to a ledger announces; None if it was recorded before the kill."""
     place = _pending(path)
     try:
         note = Note.from_line(place.read_bytes())
@@ -397,7 +400,7 @@ def _interrupted(path: Path, entries: Sequence[LedgerEntry]) -> Interrupted | No
 
 
 def _state_of(folder: Path) -> dict[str, Any] | None:
-    """What tells the release in a folder from any other: its certificate, and the folder itself."""
+    """Identifies the release in a folder: its certificate, and the folder itself."""
     try:
         content = (folder / FILE_NAME).read_bytes()
         return {"certificate": hashlib.sha256(content).hexdigest(), "folder": folder.stat().st_ino}

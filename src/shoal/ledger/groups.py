@@ -1,4 +1,4 @@
-"""Which subjects a candidate publishes, in which groups: what the ledger keeps of it, under hashes."""
+"""The subjects that a candidate publishes, and their groups: what the ledger records, as hashes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from shoal.model.names import WHOLE, text_of
 
 
 def spellings_of(subject: Any) -> set[str]:
-    """Texts under which lines of format 1, which took names as they were spelt, may have recorded a subject.
+    """Texts under which lines of format 1, which took names as spelt, may have recorded a subject.
 
-    How many spaces there were cannot be known: those it has now, none, or one behind it.
+    The number of spaces is unknown: those it has now, none, or one after it.
     """
     text = text_of(subject)
     found = {str(subject), text, f"{text} ", unicodedata.normalize("NFD", text)}
@@ -40,34 +40,34 @@ def hash_subject(key: bytes, subject: Any) -> int:
 
 
 def hash_text(key: bytes, text: str) -> int:
-    """64 bits of the HMAC-SHA256 of a text: without the key nobody can try out whose it is."""
+    """64 bits of the HMAC-SHA256 of a text: without the key, nobody can test whose it is."""
     return int.from_bytes(hmac.digest(key, f"subject {text}".encode(), "sha256")[:8], "little")
 
 
 @dataclass(frozen=True, eq=False)
 class GroupMembership:
-    """Who is in which group of a release.
+    """The group membership of a release.
 
     Parameters
     ----------
     subjects
-        Of each series that is published the hash of its subject.
+        For each published series, the hash of its subject.
     groups, subgroups
-        The group of each: those published alike; of (k, P) those with one envelope, and in `subgroups` those whose
-        words are alike too. Numbers drawn at random. None if the ledger cannot judge the release.
+        The group of each: series published alike; for (k, P), series with the same envelope, and in `subgroups` those
+        that also share their word. Random numbers. None if the ledger cannot judge the release.
     k, p
-        How many a group and a subgroup are promised to be.
+        The promised size of a group and of a subgroup.
     why_not
         Why the ledger cannot judge it; empty if it can.
     series
-        Of each series its own hash; None if subjects have one series each, known by the subject.
+        For each series, its own hash; None if subjects have one series each, identified by the subject.
     keyed
-        Whether names are made with a key, so that anyone can follow a series from release to release.
+        Whether pseudonyms are made with a key, so that anyone can follow a series from release to release.
     positions
-        Of each series its position, for the publisher's eyes; never written.
+        For each series, its position, for messages to the publisher; never written.
     instants
         The groups at each instant, of a release under (n, l, k)-anonymity whose subjects have one series each. The
-        ledger judges it beside others of its kind.
+        ledger judges it together with others of its kind.
     """
 
     subjects: Hashes
@@ -83,12 +83,12 @@ class GroupMembership:
 
     @property
     def names(self) -> Hashes:
-        """What each series is known by."""
+        """The hash that identifies each series."""
         return self.subjects if self.series is None else self.series
 
     @property
     def layers(self) -> tuple[Layer, Layer] | None:
-        """The groups by envelope, and by everything that is published."""
+        """The groups by envelope, and by everything published."""
         if self.groups is None or self.subgroups is None:
             return None
         return (
@@ -97,7 +97,7 @@ class GroupMembership:
         )
 
     def renamed(self, names: Mapping[int, int]) -> GroupMembership:
-        """The same under other hashes, where `names` has one that is nobody else's; of subjects with one series."""
+        """The same under other hashes, if `names` has one that is unique; for subjects with one series."""
         hashes, taken = self.subjects.tolist(), set(self.subjects.tolist())
         for place, old in enumerate(hashes):
             if (new := names.get(old, old)) not in taken:
@@ -112,7 +112,7 @@ class GroupMembership:
 def membership_of(
     candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee], key: bytes, *, keyed: bool = False
 ) -> GroupMembership:
-    """Who is in which group of a candidate, by what would be published, with names from a key or not."""
+    """The group membership of a candidate, according to what would be published, with keyed pseudonyms or not."""
     original = candidate.private.original
     if isinstance(candidate, EventsCandidate):
         assert isinstance(original, Events)
@@ -143,7 +143,7 @@ def membership_of(
 def _instants(
     candidate: Candidate, guarantees: Sequence[Guarantee], order: Numbers, subjects: Hashes
 ) -> InstantGroups | None:
-    """The groups at each instant, where (n, l, k) is all that is promised of values; series in this order."""
+    """The groups at each instant, if (n, l, k) is the only promise about values; series in this order."""
     published, promise = candidate.published, guarantees[0]
     if not isinstance(published, Panel) or not isinstance(promise, NLKAnonymity) or len(guarantees) > 1:
         return None
@@ -162,7 +162,7 @@ def _instants(
 
 
 def older_hashes(candidate: Candidate | EventsCandidate, key: bytes) -> dict[int, int]:
-    """For each hash under which a subject may have been recorded by its exact spelling, the one it has today."""
+    """For each hash under which a subject's exact spelling may have been recorded, its current hash."""
     found: dict[int, int] = {}
     for label in set(_labels(candidate.private.original)):
         today = hash_subject(key, label)
@@ -171,7 +171,7 @@ def older_hashes(candidate: Candidate | EventsCandidate, key: bytes) -> dict[int
 
 
 def _names(original: Panel, series: Numbers, key: bytes) -> Hashes:
-    """The hash of each series; where several rows stand for one, as slices do, each is one of its own."""
+    """The hash of each series; if several rows stand for one, as slices do, each has its own."""
     ids = original.ids.tolist()
     names = [hash_subject(key, ids[row]) for row in series.tolist()]
     counts = Counter(names)
@@ -179,7 +179,7 @@ def _names(original: Panel, series: Numbers, key: bytes) -> Hashes:
 
 
 def _labels(original: Panel | Events) -> list[Any]:
-    """What the subjects are called: of each series or event."""
+    """The name of the subject of each series or event."""
     if isinstance(original, Panel):
         return list((original.ids if original.subjects is None else original.subjects).tolist())
     columns = original.roles.columns(Role.IDENTIFIER)
@@ -192,7 +192,7 @@ def _labels(original: Panel | Events) -> list[Any]:
 
 
 def _classes(candidate: Candidate) -> tuple[Numbers, Numbers, Numbers]:
-    """Series that are published, the group of each, and its subgroup."""
+    """The published series, the group of each, and its subgroup."""
     published = candidate.published
     if isinstance(published, Profiles):
         groups = candidate.private.groups
@@ -208,7 +208,7 @@ def _classes(candidate: Candidate) -> tuple[Numbers, Numbers, Numbers]:
 
 
 def _promised(guarantees: Sequence[Guarantee]) -> tuple[int, int, str]:
-    """The crowd of a group, of a subgroup, and why there is none."""
+    """The promised crowd of a group and of a subgroup, and why there is none."""
     crowds = [guarantee.crowds for guarantee in guarantees if guarantee.crowds is not None]
     if not crowds:
         return 0, 0, f"{guarantees[0].name} promises no crowd for whole series"
@@ -224,7 +224,7 @@ def _of_events(original: Events, key: bytes) -> GroupMembership:
 
 
 def _by_chance(groups: Numbers) -> Numbers:
-    """The same groups under numbers from the operating system's randomness."""
+    """The same groups under random numbers from the operating system."""
     found, own = np.unique(groups, return_inverse=True)
     drawn = np.random.default_rng(secrets.randbits(128)).permutation(len(found))
     numbers: NDArray[np.int64] = drawn[own.reshape(-1)]

@@ -1,13 +1,13 @@
 """What releases under (n, l, k)-anonymity reveal together: all their instants side by side, as one release.
 
-Such a release groups the series at each instant anew. Put several of them together: one row per subject that is in any
-of them, and a column for each instant of each, with the group there, or missing where the subject is absent. The
-adversary knows n readings of a target in all, in whichever releases, and how rows belong together from release to
-release. The releases are fine together when this table is (n, l, k)-anonymous, for the n, l and k of each.
+Such a release forms new groups at each instant. Combine several: one row per subject in any of them, and a column for
+each instant of each, with the group there, or missing if the subject is absent. The adversary knows n readings of a
+target in total, in any of the releases, and which rows belong together across releases. The releases are safe together
+if this table is (n, l, k)-anonymous, for the n, l and k of each.
 
-Knowing readings only to within an error lets nobody infer more than knowing them exactly. So tables that hold
-for exact knowledge hold for `within` as well. The other way round nothing follows, and the ledger keeps no values to
-look closer: that is not judged. Nor are releases whose periods overlap, where one reading may be known in both.
+Someone who knows readings only to within an error infers no more than someone who knows them exactly. So tables that
+hold for exact knowledge hold for `within` as well. The converse does not follow, and the ledger stores no values to
+decide it: that case is not judged. Nor are releases whose periods overlap, because one reading may be known in both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shoal.guarantees import NLKAnonymity
 from shoal.model import Panel
 
 MOST_CELLS = 4_000_000
-"""Largest number of groups, series times instants, that is kept of a release."""
+"""Largest number of groups (series times instants) that is stored for a release."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +33,13 @@ class InstantGroups:
     Parameters
     ----------
     subjects
-        Of each series the hash of its subject, which has no other.
+        For each series, the hash of its subject, which has no other series.
     groups
         (series, instants): numbers drawn at random.
     n, l, k, within
         The promise.
     first, last, clock
-        The period: microseconds or whole numbers, and which of the two, with the time zone.
+        The period in microseconds or whole numbers; which of the two, with the time zone.
     """
 
     subjects: NDArray[np.uint64]
@@ -54,13 +54,13 @@ class InstantGroups:
 
     @property
     def promise(self) -> tuple[int, int, int, float]:
-        """What was promised of it."""
+        """The promised guarantee."""
         return self.n, self.l, self.k, self.within
 
 
 @dataclass(frozen=True)
 class JointInference:
-    """Whether releases are fine together: what is broken, or why that is not known; both empty if they are fine."""
+    """Whether releases are safe together: what is broken, or why that is unknown; both empty if they are safe."""
 
     broken: str = ""
     unknown: str = ""
@@ -71,8 +71,8 @@ def judge_together(several: Sequence[InstantGroups]) -> JointInference:
 
     Examples
     --------
-    The two groups of each of two releases hide everyone from an adversary who knows one reading. Together they tell
-    more: with the second release, one reading of the first leads to one group of two there.
+    In each of two releases, two groups hide everyone from an adversary who knows one reading. Together they reveal
+    more: one reading of the first release leads to one group of two in the second.
 
     >>> people = np.arange(4, dtype=np.uint64)
     >>> def release(columns, first):
@@ -110,7 +110,7 @@ def judge_together(several: Sequence[InstantGroups]) -> JointInference:
 
 
 def _side_by_side(several: Sequence[InstantGroups]) -> Panel:
-    """One row per subject, one column per instant of each; missing where a subject is absent."""
+    """One row per subject, one column per instant of each release; missing if a subject is absent."""
     subjects = np.unique(np.concatenate([one.subjects for one in several]))
     columns = []
     for one in several:

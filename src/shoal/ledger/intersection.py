@@ -1,30 +1,30 @@
-"""What several releases tell together: the crowds that are left when their groups are intersected.
+"""What several releases reveal together: the crowds that remain when their groups are intersected.
 
-Every published series is in a group, those published alike. Two adversaries hold all releases.
+Every published series is in a group, with those published alike. Two adversaries hold all releases.
 
-**Who knows people** knows in every release one series of the target: the same one wherever it is published again. A
-*trail* of a subject is a set of its series, no two of which are in the same release, to which none can be added. Of
-each release it tells the group of the series that is there, or that there is none.
+**The adversary who knows people** knows one series of the target in every release: the same one wherever it is
+published again. A *trail* of a subject is a maximal set of its series, no two of which are in the same release. For
+each release it gives the group of its series there, or that there is none.
 
-**Who follows names** knows one series of the target, and finds it again by its name in every keyed release; all keyed
-releases are taken to be made with one key, as if they were joined to one. The *thread* of a series tells of each keyed
-release its group, or that it is absent.
+**The adversary who follows names** knows one series of the target and finds it by its name in every keyed release; all
+keyed releases are assumed to share one key, as if they were joined into one. The *thread* of a series gives its group
+in each keyed release, or that it is absent.
 
     crowd(trail)  = #{ subjects with a trail that tells the same of all releases }
     crowd(thread) = #{ subjects with a series whose thread tells the same of all keyed releases }
 
-A subject is promised the smallest k of the releases it is in; the releases are fine together when
+A subject is promised the smallest k of the releases it is in; the releases are safe together if
 
     the crowd of every trail and of every thread is at least what its subject was promised.
 
-Where each subject has one series, a trail is the subject's group, or absence, in each release, and crowds are *cells*:
-all sets that can be made from the groups by "and", "or" and "but not" are unions of cells, so that no combination leads
-to a few people exactly when no cell is small. That covers intersection (in group A then and in group B now) as well as
-differencing (in group A then, absent now).
+If each subject has one series, a trail is the subject's group, or absence, in each release, and crowds are *cells*:
+every set that can be formed from the groups by "and", "or" and "but not" is a union of cells, so no combination leads
+to a few people if and only if no cell is small. That covers intersection (in group A then and in group B now) as well
+as differencing (in group A then, absent now).
 
-Where a subject has several, a single release that is k-anonymous is fine: it promises a crowd for each series, not for
-pairs of them. So two series of a subject that share a release are not put together, in that release or in others: one
-release of everything, which would be fine, would tell as much.
+If a subject has several, a single k-anonymous release is safe: it promises a crowd for each series, not for pairs. So
+two series of a subject that share a release are not combined, in that release or in others: one release of everything,
+which would be safe, would reveal as much.
 
 Releases of other instants, of other methods or under other pseudonyms do not escape: the subjects are the same.
 """
@@ -43,28 +43,28 @@ Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 MOST_TRAILS = 1_000_000
-"""Number of trails of subjects with several series that are examined; it takes a few seconds."""
+"""Largest number of trails, of subjects with several series, that are examined; this takes a few seconds."""
 
 
 class TooManyTrailsError(Exception):
-    """Subjects have more trails than are looked at."""
+    """Subjects have more trails than are examined."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Who is in which group of a release, and how many they are promised to be.
+    """The groups of a release, and their promised size.
 
     Parameters
     ----------
     subjects
-        Of each series the subject, as a number.
+        For each series, the subject, as a number.
     groups
-        Of each series the group.
+        For each series, the group.
     k
         The smallest crowd that was promised.
     series
-        What the series of one subject are known by, from release to release. By default each subject has one, known
-        by the subject.
+        What identifies the series of one subject from release to release. By default, each subject has one series,
+        identified by the subject.
     keyed
         Whether names are made with a key, so that anyone can follow a series.
     """
@@ -78,7 +78,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Of each subject that is in one of several releases the smallest crowd they leave it, and what was promised."""
+    """For each subject in any of several releases, the smallest crowd they leave, and what was promised."""
 
     subjects: Hashes
     sizes: Numbers
@@ -86,7 +86,7 @@ class Cells:
 
     @property
     def small(self) -> NDArray[np.bool_]:
-        """Who is in a crowd below what was promised."""
+        """Subjects in a crowd that is smaller than promised."""
         return self.sizes < self.promised
 
 
@@ -95,7 +95,7 @@ def cells_of(layers: Sequence[Layer]) -> Cells:
 
     Examples
     --------
-    Two releases in groups of two are each fine; together they leave everyone alone.
+    Each of two releases in groups of two is safe; together they leave everyone alone.
 
     >>> people = np.arange(4, dtype=np.uint64)
     >>> first, second = Layer(people, np.array([0, 0, 1, 1]), 2), Layer(people, np.array([0, 1, 0, 1]), 2)
@@ -107,7 +107,7 @@ def cells_of(layers: Sequence[Layer]) -> Cells:
     >>> cells_of([first, Layer(people[:3], np.array([0, 0, 1]), 2)]).sizes.tolist()
     [2, 2, 1, 1]
 
-    A meter is exchanged: whoever follows names sees that its series ends, as no other of its group does.
+    A meter is replaced: anyone who follows names sees that its series ends, unlike the others of its group.
 
     >>> before, after = (
     ...     Layer(people, np.array([0, 0, 1, 1]), 2, np.array(meters, dtype=np.uint64), keyed=True)
@@ -134,9 +134,9 @@ def cells_of(layers: Sequence[Layer]) -> Cells:
 
 
 def made_small(earlier: Sequence[Layer], added: Layer) -> tuple[Cells, NDArray[np.bool_]]:
-    """The crowds with one more release, and who gets into too small a crowd by it.
+    """The crowds with one more release, and the subjects whom it leaves in too small a crowd.
 
-    Whom earlier releases have left in a small crowd, and it has become no smaller, is not laid to the new one.
+    The new release is not blamed for subjects whom earlier ones left in a small crowd, unless that crowd shrinks.
     """
     before, after = cells_of(earlier), cells_of([*earlier, added])
     places = np.searchsorted(after.subjects, before.subjects)
@@ -149,7 +149,7 @@ def made_small(earlier: Sequence[Layer], added: Layer) -> tuple[Cells, NDArray[n
 
 @dataclass(frozen=True, eq=False)
 class _Placed:
-    """All series of all releases, numbered: whose each is, and in which group of which release."""
+    """All series of all releases, numbered: the subject of each, and its group in each release."""
 
     owners: Numbers
     rows: tuple[Numbers, ...]
@@ -163,7 +163,7 @@ class _Placed:
 
 
 def _place(layers: Sequence[Layer], subjects: Hashes) -> _Placed:
-    """Number the series: of one subject and one name is one."""
+    """Number the series; the same subject and name is the same series."""
     codes = [np.searchsorted(subjects, layer.subjects) for layer in layers]
     names = [layer.subjects if layer.series is None else layer.series for layer in layers]
     name_codes = np.unique(np.concatenate(names), return_inverse=True)[1].reshape(-1)
@@ -176,7 +176,7 @@ def _place(layers: Sequence[Layer], subjects: Hashes) -> _Placed:
 
 
 def _count(columns: Iterable[Numbers], owners: Numbers, sizes: Numbers) -> None:
-    """Lower the sizes of subjects to those of the crowds of what is known of each."""
+    """Lower the sizes of subjects to the crowds that share what is known about each."""
     classes = np.zeros(len(owners), dtype=np.int64)
     for own in columns:
         classes = np.unique(classes * (int(own.max(initial=0)) + 1) + own, return_inverse=True)[1].reshape(-1)
@@ -184,11 +184,11 @@ def _count(columns: Iterable[Numbers], owners: Numbers, sizes: Numbers) -> None:
 
 
 def _trails(placed: _Placed, n_subjects: int) -> tuple[Numbers, Iterator[Numbers]]:
-    """Whose each trail is, and for each release the group each trail tells, 0 for none."""
+    """The subject of each trail, and for each release the group that the trail gives, 0 for none."""
     several = np.zeros(n_subjects, dtype=np.bool_)
     for rows in placed.rows:
         several |= np.bincount(placed.owners[rows], minlength=n_subjects) > 1
-    # Whoever has one series in each release has one trail, which takes all of them.
+    # A subject with one series in each release has one trail, which contains all of them.
     of_several = np.flatnonzero(several[placed.owners])
     of_several = of_several[np.argsort(placed.owners[of_several], kind="stable")]
     threads = np.stack([placed.column(place)[of_several] for place in range(len(placed.rows))], axis=1)
@@ -213,7 +213,7 @@ def _trails(placed: _Placed, n_subjects: int) -> tuple[Numbers, Iterator[Numbers
 
 
 def _trails_of(threads: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    """What sets of threads tell, no two in one release, to which none can be added (Bron and Kerbosch 1973)."""
+    """Maximal sets of threads, no two in one release (Bron and Kerbosch 1973)."""
     present = [sum(1 << place for place, group in enumerate(thread) if group) for thread in threads]
     fits = [sum(1 << b for b, other in enumerate(present) if not mine & other) for mine in present]
 
@@ -221,7 +221,7 @@ def _trails_of(threads: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
         if not open_ and not done:
             yield trail
             return
-        # Every such set has the pivot, or one that does not fit it.
+        # Every such set contains the pivot, or one that does not fit it.
         pivot = fits[((open_ | done) & -(open_ | done)).bit_length() - 1]
         left = open_ & ~pivot
         while left:

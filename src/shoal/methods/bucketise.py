@@ -42,7 +42,7 @@ def bucketise(
 
     Quasi-identifiers stay as they are; which of the values in a group belongs to which of its events is not published.
     Rows are sorted by all columns, and groups are numbered at random: neither reveals the order of arrival, nor the
-    order in which groups were formed,which would distinguish frequent values from rare ones.
+    order in which groups were formed, which would distinguish frequent values from rare ones.
 
     Parameters
     ----------

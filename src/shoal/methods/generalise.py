@@ -22,7 +22,7 @@ def generalise(events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l:
     """Publish an l-eligible snapshot with ranges and lists in place of quasi-identifiers.
 
     Records that lie close together are published alike, and in each such group one sensitive value has at most one in l
-    records.The same snapshot gives the same groups. Rows are sorted by all columns.
+    records. The same snapshot gives the same groups. Rows are sorted by all columns.
 
     A missing quasi-identifier is a value of its own, below all others; where some records of a group have a number and
     others none, the range has no low end. Not-a-number counts as missing.

@@ -72,7 +72,7 @@ class KP(Method):
     means it depends on the data which keeps shapes better: measure both with PatternLoss and ValueLoss.
 
     With words of means, nobody is suppressed: a series that shares its word with too few joins the subgroup of the most
-    similar shape.With their own words "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer
+    similar shape. With their own words "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer
     than k would be left, they get the word of the most similar subgroup instead. "naive" suppresses none.
 
     A subject may have several series, with words of means: the first ones of all subjects are grouped, then the second

@@ -55,7 +55,7 @@ class NoisyAggregates(Method):
     ones would reveal what the noise hides.
 
     Bounds must come from what is known without the data, such as the fuse of a connection: bounds taken from the data,
-    such as the largest reading, reveal that reading, and no noise covers it.Noise comes from the operating system,
+    such as the largest reading, reveal that reading, and no noise covers it. Noise comes from the operating system,
     fresh every time.
 
     Gaps are refused, and so is a panel from which reading dropped series or instants with gaps: one subject's gap would

@@ -1,7 +1,7 @@
 """Random numbers that the publisher, and nobody else, can repeat.
 
 A bare seed could be guessed, and noise that can be drawn again can be subtracted. So the stream follows from the seed
-and from every reading: the same panel and seed give the same numbers, and nobody can draw them without the panel.It
+and from every reading: the same panel and seed give the same numbers, and nobody can draw them without the panel. It
 does not follow from Panel.digest(), which certificates may show.
 """
 

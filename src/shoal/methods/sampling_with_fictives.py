@@ -28,7 +28,7 @@ class SamplingWithFictives(Method):
     real ones: they have the means, variances and correlations of the real ones and are no one's.
 
     Nobody can be sure that someone is among them, or that a series is anyone's. But someone who knows some readings of
-    a drawn subject finds them unchanged: it aims at nothing,and is not differential privacy. Judge it by attack. A
+    a drawn subject finds them unchanged: it aims at nothing, and is not differential privacy. Judge it by attack. A
     fictive series smooths what is rare, such as many zeros; a close look may reveal it.
 
     Gaps are refused, and fictive series need at least 3 drawn subjects.

@@ -27,7 +27,7 @@ class Transformation(Method):
     "coarsen": rounded to a multiple of `resolution`. Digits that single someone out go.
 
     Aims at nothing: it is the same rule for everyone, and someone who knows it applies it to what they know about a
-    target.Judge it by attack. Equal series stay equal. Missing readings stay missing.
+    target. Judge it by attack. Equal series stay equal. Missing readings stay missing.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class Candidate:
     ----------
     published
         What would be published, without identifiers. For a panel, rows are in the order of the original one, and
-        subjects are bare numbers, present for the check and not for the release.Profiles are in the order of the group
+        subjects are bare numbers, present for the check and not for the release. Profiles are in the order of the group
         labels.
     guarantee
         What the method aims at.

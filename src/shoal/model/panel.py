@@ -41,6 +41,8 @@ class Origin:
     """Notes to the publisher on reading: what was taken for a subject, which names were respelt. Not certified."""
     shape: FrameShape | None = field(default=None, repr=False, compare=False)
     """The frame it came in. Not certified: names of columns may be identifiers."""
+    unread: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Columns of a long table that nobody asked for. Not certified either."""
 
 
 class Panel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ class Release:
         What was left out, if the release was just made: for its publisher, and not in the folder.
     measured
         For the publisher alone: figures, by their part of the certificate, that were measured but left out of it
-        because they would reveal too much.
+        because they would reveal too much; and notes, such as which columns of the input are not published.
     """
 
     path: Path
@@ -49,6 +49,10 @@ class Release:
         if isinstance(self.published, EventTables):
             raise InputError("Events have no array of values. Their tables are published.records and published.counts.")
         return self.published.values
+
+    def with_notes(self, **notes: Any) -> Release:
+        """The same release with more for its publisher in `measured`."""
+        return replace(self, measured={**self.measured, **notes})
 
     def __repr__(self) -> str:
         return f"Release({str(self.path)!r}, {self.published!r})"

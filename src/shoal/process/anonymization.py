@@ -40,12 +40,12 @@ def anonymize_source(
     """Read, anonymize, check and publish. `settings` are those of `read_panel`, the rest those of `publish`.
 
     A method for events gets events: only settings of `read_events` may be given. With an engine, the panel is in shards
-    and all work runs there.`hold_out` is the share of subjects kept out as a control for attacks. What is to be
-    kept(see `shoal.features.keep`) is measured, and compared with groups formed on raw values.
+    and all work runs there. `hold_out` is the share of subjects kept out as a control for attacks. What must be kept
+    (see `shoal.features.keep`) is measured, and compared with groups formed on raw values.
     """
     method = apply_keep(method, keep)
     refuse_no_private(hold_out, publishing.get("private"))
-    # Asked first: nobody wants to learn after an hour that the folder exists.
+    # Checked first: nobody wants to learn after an hour that the folder exists.
     check_target(to, overwrite=publishing.get("overwrite", False))
     refuse_beside_noise((*([method.aims_at] if method.aims_at else []), *publishing.get("require", ())))
     steps.start("reading")

@@ -129,7 +129,7 @@ def build(
 ) -> Any:
     """Build one of them from its options.
 
-    `called` says how this user writes the name of an option, `next to` which other options exist.
+    `called` says how this user writes the name of an option, `beside` which other options exist.
     """
     if not isinstance(options, Mapping):
         raise ParameterError(f"{cls.name} takes its parameters by name, such as {{name: value}}.")

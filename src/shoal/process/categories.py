@@ -27,7 +27,7 @@ MOST_CATEGORIES = 6
 """If there are more, the smallest are reported together."""
 
 N_MEASURES = 2
-"""Measures of what was to be kept come first."""
+"""Measures of what must be kept come first."""
 
 OTHERS = "all others"
 
@@ -64,7 +64,7 @@ def _divided(entries: NDArray[Any]) -> dict[str, NDArray[np.int64]]:
 
 
 def _measures(candidate: Candidate) -> dict[str, Measure]:
-    """Measures of what was to be kept, and how far readings are off."""
+    """Measures of what must be kept, and how far readings are off."""
     features = candidate.recipe.parameters.get("features")
     kept = find_features(features) if isinstance(features, str) else None
     wanted = measures_of(kept, candidate.private.original) if isinstance(kept, Kept) else {}

@@ -34,7 +34,7 @@ class MatchedRows:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """What is known of a published table and its originals."""
+    """What is known about a published table and its originals."""
 
     published: Any
     form: str

@@ -62,7 +62,7 @@ def enroll_fleet(folder: Path, plan: Plan, lines: Iterable[str]) -> Fleet:
         meters = [Enrolled.model_validate_json(line) for line in lines if line.strip()]
     except ValidationError:
         raise InputError("A line does not match the output of `shoal edge enroll --device`.") from None
-    # By chance: a place tells nothing about when a meter was enrolled.
+    # At random: a position reveals nothing about when a meter was enrolled.
     random.SystemRandom().shuffle(meters)
     keys = Keys.draw()
     try:

@@ -140,7 +140,7 @@ def stream_events(
             stack.enter_context(locked(private))
             kept = read_checkpoint(private)
             if kept is not None and "client" not in kept.facts:
-                raise damaged(private)  # of a stream that had no log
+                raise damaged(private)  # from a stream without a log
         try:
             stream = _Stream(method, arrivals, settings, kept)
             stream.summary()
@@ -325,7 +325,7 @@ class _Stream:
         closed: list[pl.DataFrame] = []
         try:
             closed.extend(self._arrivals.take(block))
-        finally:  # where the input cannot be read further, what came before is published
+        finally:  # if the input cannot be read further, what came before is published
             publisher.submit(Commit(self._push(closed), self.summary(), block), logged)
 
     def _end(self, publisher: Publisher) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 
 from shoal.errors import ParameterError, ReleaseError
 from shoal.methods import Microaggregation
+from shoal.model import Release
 from shoal.model.watcher import Watcher, silent
 from shoal.model.watcher import tell as tell_subjects
+from shoal.process.keep import Keep, apply_keep, kept_measures
 from shoal.process.publication import publish
 from shoal.process.remembered import remember
 from shoal.process.stretches import Stretch, name_of, stretches
@@ -35,6 +37,7 @@ def publish_growing(
     settings: Mapping[str, Any],
     *,
     private: Path | None,
+    keep: Keep | None = None,
     spare: int = 0,
     join: bool = False,
     every: str | None = None,
@@ -60,6 +63,8 @@ def publish_growing(
         The folder of the releases.
     private
         The folder of the state: who is in which group, the key of the pseudonyms, what is published.
+    keep
+        What must stay useful, as in `shoal.features.keep`: groups are formed on it, and each release measures it.
     spare, join
         As in `IncrementalMicroaggregation`.
     file_format, ledger, accept, sign
@@ -70,6 +75,7 @@ def publish_growing(
             "A growing panel needs --private DIR: it records which groups were published, and holds the key of the "
             "names."
         )
+    method = apply_keep(method, keep)
     given = {
         "out": str(to.resolve()),
         "format": file_format,
@@ -82,23 +88,26 @@ def publish_growing(
     open_private(private, to)
     with locked(private):
         growth = _opened(private, method, given)
-        place = _Place(to, private, settings)
+        place = _Place(to, private, settings, method)
         place.settle(growth)
         known = {entry["source"] for entry in growth.releases if entry["source"]}
-        written = 0
+        written, found = 0, {}
         steps.start("reading")
         for arrived in stretches(source, settings, every=every, known=known.__contains__, tell=tell):
             if not written:
                 tell_subjects(steps, arrived.panel)
             steps.start("publishing")
             publishing = {"format": file_format, "ledger": ledger, "accept": accept, "sign": sign}
-            written += place.add(growth, arrived, publishing)
+            if (release := place.add(growth, arrived, publishing)) is not None:
+                if not written and "ledger" in release.measured:
+                    found = {"ledger": release.measured["ledger"]}  # as the first of them found it
+                written += 1
             steps.start("reading")
-        return _summary(growth, written)
+        return _summary(growth, written) | found
 
 
 def _plain(method: Microaggregation) -> dict[str, Any]:
-    """Its parameters as a state has them."""
+    """Its parameters as a state stores them."""
     found: dict[str, Any] = json.loads(json.dumps(method.parameters))
     return found
 
@@ -108,12 +117,12 @@ def _opened(private: Path, method: Microaggregation, given: dict[str, Any]) -> G
     growth = read_growth(private, method)
     if growth is None:
         if key.exists() and not key.read_bytes().strip():
-            key.unlink()  # a process ended while it was making it
+            key.unlink()  # a process ended while creating it
         begun = {**given, "key": _fingerprint(load_or_make_key(private))}
         growth = Growth(IncrementalMicroaggregation(method, spare=given["spare"], join=given["join"]), begun)
         growth.save(private)
         return growth
-    # Options that came later are not in earlier states, and their defaults are.
+    # Earlier states lack options added later; their defaults apply.
     begun = {
         **growth.settings,
         "reading": given_options(growth.settings["reading"]),
@@ -143,6 +152,7 @@ class _Place:
     to: Path
     private: Path
     reading: Mapping[str, Any]
+    method: Microaggregation
 
     def settle(self, growth: Growth) -> None:
         """Find out what happened to a release that was announced when a process ended."""
@@ -160,10 +170,10 @@ class _Place:
             growth.take_back()
         growth.save(self.private)
 
-    def add(self, growth: Growth, arrived: Stretch, publishing: Mapping[str, Any]) -> bool:
-        """Publish a stretch, unless it is already published; returns whether a release was written."""
+    def add(self, growth: Growth, arrived: Stretch, publishing: Mapping[str, Any]) -> Release | None:
+        """Publish a stretch; returns None if it is already published, or nothing of it may be published yet."""
         if growth.operator.knows(arrived.panel):
-            return False
+            return None
         folder = name_of(arrived.panel)
         check_target(self.to / folder, overwrite=False)
         candidate = growth.operator.push(arrived.panel)
@@ -171,21 +181,24 @@ class _Place:
         if candidate is None:
             growth.releases.append(entry | {"folder": None})
             growth.save(self.private)
-            return False
+            return None
         growth.releases.append(entry)
         growth.save(self.private)
         try:
-            release = publish(candidate, self.to / folder, pseudonyms="keyed", private=self.private, **publishing)
+            measures = kept_measures(self.method, arrived.panel)
+            kept = {"measures": measures, "process": {"kept": list(measures)}} if measures else {}
+            given = {**kept, **publishing}
+            release = publish(candidate, self.to / folder, pseudonyms="keyed", private=self.private, **given)
             remember(self.private, release, self.reading)
         except BaseException:
-            # Refused or interrupted. If it is in its place all the same, it has left.
+            # Refused or interrupted. If it is nevertheless in place, it has been published.
             if self._digest(folder) is None:
                 growth.take_back()
                 growth.save(self.private)
             raise
         entry["certificate"] = self._digest(folder)
         growth.save(self.private)
-        return True
+        return release
 
     def _digest(self, folder: str) -> str | None:
         """SHA-256 of the certificate in a folder, if there is one."""

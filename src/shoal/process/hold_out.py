@@ -48,7 +48,7 @@ class Control:
     Parameters
     ----------
     panel
-        Their series; of a panel in shards a sample of these, where they are many.
+        Their series; for a panel in shards, a sample of them if there are many.
     names
         The ids of all of them, for the private folder.
     """
@@ -62,7 +62,7 @@ def keep_out(
 ) -> tuple[Panel | PanelShards, Control | None]:
     """The other subjects, and those kept out: the given share, drawn at random from the seed and the readings.
 
-    Of a panel in shards about that share: each subject is drawn by itself.
+    For a panel in shards, about that share: each subject is drawn independently.
     """
     if share is None:
         return panel, None
@@ -86,7 +86,7 @@ def keep_out(
 
 
 def refuse_no_private(share: float | None, private: Any) -> None:
-    """Who is kept out must be written somewhere."""
+    """Refuse a hold-out without a private folder, which stores who was kept out."""
     if share is not None and private is None:
         raise ParameterError("hold-out: who is kept out is written to the private folder. Give --private DIR.")
 
@@ -111,7 +111,7 @@ def attack_whole(
 ) -> dict[str, tuple[Attack[Any], Risk]]:
     """What each attack on the whole table finds about those in it and about the control; omitted if none applies.
 
-    With `shadows`, membership is learned from so many releases that `method` makes of other selections of people.
+    With `shadows`, membership is learned from this many releases that `method` makes from other selections of people.
     """
     found: dict[str, tuple[Attack[Any], Risk]] = {}
     for attack, further in whole_attacks(seed, shadows, method):
@@ -123,7 +123,7 @@ def attack_whole(
 
 
 def whole_attacks(seed: int, shadows: int = 0, method: Any = None) -> list[tuple[Attack[Any], dict[str, Any]]]:
-    """Each of `WHOLE`, with what it takes beside the people outside."""
+    """Each of `WHOLE`, with the arguments it takes besides the people outside."""
     found: list[tuple[Attack[Any], dict[str, Any]]] = []
     for kind in WHOLE:
         learns = shadows > 0 and kind is Membership
@@ -133,8 +133,8 @@ def whole_attacks(seed: int, shadows: int = 0, method: Any = None) -> list[tuple
 
 
 def control_risks(candidate: Candidate | CandidateShards, held_out: Control | None) -> dict[str, tuple[Risk, str]]:
-    """The same for a certificate, where the release shows values and something is promised; of a candidate in shards on
-    a sample.
+    """The same for a certificate, if the release shows values and promises something; for a candidate in shards, on a
+    sample.
 
     A release that promises nothing is judged by a limit on links, which these figures are not.
     """
@@ -149,7 +149,7 @@ def control_risks(candidate: Candidate | CandidateShards, held_out: Control | No
 def attack_with_control(
     candidate: Candidate | CandidateShards, held_out: Control, seed: int = 0
 ) -> dict[str, tuple[Attack[Any], Risk]]:
-    """`attack_whole` on a candidate of values; of one in shards on a sample."""
+    """`attack_whole` on a candidate of values; for one in shards, on a sample."""
     drawn = candidate.sample(SAMPLE) if isinstance(candidate, CandidateShards) else candidate
     if not isinstance(drawn.published, Panel):
         return {}
@@ -157,7 +157,7 @@ def attack_with_control(
 
 
 def attack_alone(candidate: Candidate | CandidateShards, held_out: Control, attack: Attack[Any]) -> Risk:
-    """What one of them finds; raises where it does not apply."""
+    """What one of them finds; raises if it does not apply."""
     drawn = candidate.sample(SAMPLE) if isinstance(candidate, CandidateShards) else candidate
     risk: Risk = attack.attack(drawn.private.original, drawn.published, outside=held_out.panel)
     return risk

@@ -22,7 +22,7 @@ from shoal.attacks.ground import Ground, NothingSharedError, find_ground
 from shoal.errors import InputError, ParameterError
 from shoal.model import Attack, Panel, Release, Risk
 from shoal.model.html import html_table
-from shoal.model.watcher import Watcher, silent, tell
+from shoal.model.watcher import Watcher, silent
 from shoal.process.comparison import Compared, MatchedRows
 from shoal.process.hold_out import behind, gained_by, whole_attacks
 from shoal.process.private_map import match as match_release
@@ -39,6 +39,9 @@ Instants = Literal["time", "position"]
 
 LINKING: Mapping[str, Any] = {"points": 5, "totals": "day", "another-period": True}
 """What an adversary is assumed to know about a target if published series can be matched."""
+
+TABLES = ("original", "published", "control")
+"""The tables, in the order in which they are read."""
 
 LEAST_SHARED = 0.5
 """The share of published names that must be names of originals for matching by name."""
@@ -201,9 +204,10 @@ def judge(
     n_targets, seed
         Attack this many originals, drawn at random.
     shadows
-        Learn membership from so many shadow releases (see `Membership`), made by `method`. Needs a control.
+        Learn membership from this many shadow releases (see `Membership`), made by `method`. Needs a control.
     method
-        What made the table, such as `Microaggregation(k=10)` or "microaggregation:k=10". A release of ours says so.
+        What made the table, such as `Microaggregation(k=10)` or "microaggregation:k=10". A Shoal release says so
+        itself.
     reading
         Settings of `read_panel` for all tables. Columns that a table lacks are detected in it.
 
@@ -267,7 +271,7 @@ def judge(
         absent.append(f"Nothing is measured: {error}")
     else:
         usefulness = _usefulness(before, after, ground, rows, wanted, advice)
-    told = tuple(line for table in tables for line in (table.origin.told if table.origin is not None else ()))
+    told = tuple(text for which, table in zip(TABLES, tables, strict=False) for text in _told(which, table))
     n_control = 0 if outside is None else outside.n_series
     counts = before.n_series, after.n_series, n_control
     return Judgement(matched, *counts, risks, usefulness, tuple(absent), at_most, told)
@@ -312,8 +316,14 @@ def _read(which: str, source: Any, reading: Mapping[str, Any], steps: Watcher) -
             panel = read_panel(source, **fewer)
         except (InputError, ParameterError) as other:
             raise type(other)(f"The {which} table: {other}") from None
-    tell(steps, panel)
+    for text in _told(which, panel):
+        steps.say(text)
     return panel
+
+
+def _told(which: str, table: Panel) -> tuple[str, ...]:
+    """Notes on how a table was read, each with which table it is about."""
+    return () if table.origin is None else tuple(f"{which}: {text}" for text in table.origin.told)
 
 
 def _published(source: Any, release: Release | None, reading: Mapping[str, Any], steps: Watcher) -> Panel:

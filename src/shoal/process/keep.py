@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from shoal.errors import InputError, ParameterError
@@ -40,7 +40,7 @@ class KeptFigure:
 
 
 def apply_keep(method: M, keep: Keep | None) -> M:
-    """The same method with groups formed on what is to be kept; the method itself if nothing is.
+    """The same method with groups formed on what must be kept; the method itself if nothing must.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def kept_measures(method: Described, panel: Panel | PanelShards) -> dict[str, Me
 def scores_of(
     method: Described, candidate: Candidate | CandidateShards, panel: Panel | PanelShards
 ) -> dict[str, tuple[Score, str]]:
-    """What is left of what was to be kept, each with its meaning; nothing if nothing was."""
+    """How well what must be kept was kept, each figure with its meaning; empty if nothing must."""
     measures = kept_measures(method, panel)
     return {label: (candidate.measure(m), candidate.meaning_of(m)) for label, m in measures.items()}
 
@@ -143,7 +143,7 @@ def with_comparison(
         return release
     steps.start("comparing with groups of raw values")
     figures = [asdict(figure) | {"sentence": figure.sentence} for figure in compare_with_raw(method, candidate, panel)]
-    return replace(release, measured={**release.measured, "kept": figures}) if figures else release
+    return release.with_notes(kept=figures) if figures else release
 
 
 def _with_raw(method: Method) -> Method:
@@ -153,7 +153,7 @@ def _with_raw(method: Method) -> Method:
 
 
 def _steps_of(method: Described) -> tuple[Method, ...]:
-    """Of several steps each; none of a method alone."""
+    """The steps of a method; none if it is a single one."""
     return method.each_step if isinstance(method, Steps) else ()
 
 
@@ -162,4 +162,5 @@ def _has(method: Described, parameter: str) -> bool:
 
 
 def _percent(change: float) -> str:
-    return f"{100 * abs(change):.0f} % {'more' if change > 0 else 'less'}"
+    share = f"{100 * abs(change):.0f}"
+    return f"{'below 1' if share == '0' else share} % {'more' if change > 0 else 'less'}"

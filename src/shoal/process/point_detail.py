@@ -172,7 +172,7 @@ def _shares(hours: NDArray[np.float64], subjects: NDArray[np.int64], crowd: int)
     for hour in range(24):
         here = np.floor(hours) == hour
         n_subjects = len(np.unique(subjects[here.any(axis=1)]))
-        # None at all is a figure about everybody.
+        # Zero peaks is a figure about everyone.
         shares.append(rough(here.sum() / total) if total and (n_subjects == 0 or n_subjects >= crowd) else None)
     return shares
 
@@ -192,7 +192,7 @@ def _worst(task: SearchTask, candidate: Candidate, point: Point, sample: Sample)
     name = max(point.risks, key=lambda one: point.risks[one].success)
     attack = task.attacks[name]
     if not attack.draws_targets or (sample.positions is not None and (sample.positions < 0).any()):
-        return []  # of a sample of shards nobody knows where in the table its series are
+        return []  # for a sample of shards, the positions of its series in the table are unknown
     found = []
     for position in point.risks[name].worst[:N_WORST]:
         risk = candidate.attack(attack, np.array([position]))

@@ -232,7 +232,7 @@ def _search_and_publish(
             ledger=None if release.ledger is None else base / release.ledger,
             risks={name: (risk, meaning_of(task.attacks[name])) for name, risk in chosen.risks.items()}
             | control_risks(found.candidate, held_out),
-            # Those with a limit first: of a small release the last ones may have to give way.
+            # Those with a limit first: a small release may have to drop the last ones.
             scores=limited | {name: pair for pairs in purposes.values() for name, pair in pairs.items()},
             process=certified(process, found.frontier, found.candidate),
             options=options,

@@ -43,7 +43,7 @@ def map_of(release: Release, private: Path) -> Path:
     """Where the map of a release is kept: a file, or a folder of parts."""
     path = private / f"pseudonyms-{data_digest(release.certificate['files'])[:16]}.parquet"
     if not path.exists() and private.is_dir():
-        sweep_private(private)  # the process that published may have been killed before the map was in its place
+        sweep_private(private)  # the publishing process may have been killed before the map was in place
     return path
 
 
@@ -56,7 +56,7 @@ def read_map(release: Release, private: Path) -> pl.DataFrame:
             "with --private DIR."
         )
     try:
-        # Of a release in parts the map is in parts, too.
+        # A release in parts has a map in parts, too.
         found = sorted(path.glob("part-*.parquet")) if path.is_dir() else [path]
         return pl.read_parquet(found, columns=["id", "pseudonym"], glob=False)
     except (OSError, pl.exceptions.PolarsError):

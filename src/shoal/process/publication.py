@@ -12,7 +12,7 @@ from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.ledger.file import recording
 from shoal.methods.remedies import reach_of
-from shoal.model import Candidate, CandidateShards, EventsCandidate, Measure, Panel, Release, Risk, Score
+from shoal.model import Candidate, CandidateShards, EventsCandidate, Measure, Panel, Release, Risk, Role, Score
 from shoal.model.reduction import Answer, Reduction
 from shoal.process.catalogue import find_method, summary_of
 from shoal.process.categories import loss_by_category
@@ -99,11 +99,31 @@ def publish(
                 "A ledger compares the groups of all releases in one place, and those of shards may not fit there. "
                 "Omit the ledger or the shards; release panels that grow month by month with shoal grow."
             )
-        return _released(candidate, to, measured, reductions, risks or {}, options)
+        return _with_notes(_released(candidate, to, measured, reductions, risks or {}, options), candidate)
     with recording(ledger, candidate, to, require=options.require, keyed=options.pseudonyms == "keyed") as record:
         release = _released(candidate, to, measured, reductions, risks or {}, options)
-        record(release)
-    return release
+        n_earlier = record(release)
+    return _with_notes(release, candidate, None if ledger is None else {"file": str(ledger), "earlier": n_earlier})
+
+
+def _with_notes(
+    release: Release, candidate: Candidate | EventsCandidate | CandidateShards, ledger: Mapping[str, Any] | None = None
+) -> Release:
+    """A new release, and for its publisher which columns it lacks and what the ledger knew. Neither is certified."""
+    notes = {"held_back": held_back(candidate, release.certificate), "ledger": ledger}
+    return release.with_notes(**{name: note for name, note in notes.items() if note})
+
+
+def held_back(
+    candidate: Candidate | EventsCandidate | CandidateShards, certificate: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Names of the input's columns that the release lacks. Identifiers go without saying: pseudonyms replace them."""
+    source = candidate.panel if isinstance(candidate, CandidateShards) else candidate.private.original
+    columns = certificate["columns"]
+    published = {*columns["published"], *(columns.get("attributes") or ()), *(columns.get("sensitive") or ())}
+    read = [name for name, role in source.roles.items() if role not in (Role.IDENTIFIER, Role.TIME, Role.VALUE)]
+    unread = () if source.origin is None else source.origin.unread
+    return tuple(name for name in (*read, *unread) if name not in published)
 
 
 def _released(
@@ -159,7 +179,7 @@ def shown_figures(candidate: Candidate | CandidateShards) -> tuple[dict[str, Any
         return _of_sample(candidate, candidate.sample(DRAWN))
     original, curves = candidate.originals, candidate.curves
     alike = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
-    # What is shown of the originals must hide in no smaller crowd than the guarantee asks for.
+    # Figures of the originals must cover at least as many subjects as the guarantee asks for.
     return summarise(original, curves, max(alike, int(candidate.guarantee.parameters.get("k", 0)))), original, curves
 
 

@@ -87,7 +87,8 @@ def anonymize(
         a numpy array (series, instants[, channels]); an xarray DataArray; a Panel; or anything else `shoal.read_panel`
         reads.
     k
-        Every published series is shared by at least k subjects, by microaggregation.Larger hides better and blurs more.
+        Every published series is shared by at least k subjects, by microaggregation. Larger hides better and blurs
+        more.
     method
         Another method with its parameters, such as `shoal.KP(k=10, p=3)`, in place of k.
     keep
@@ -100,8 +101,8 @@ def anonymize(
     suppression_limit
         The largest share of the series that the method may leave out.
     hold_out
-        The share of the subjects, such as "10%", to keep out of the result as a control: attacks then say what they
-        find beyond what they find of these. Who it is stays with the result, and goes to the private folder.
+        The share of the subjects, such as "10%", to keep out of the result as a control: attacks then report what they
+        find beyond what they find about these. Their names stay with the result and go to the private folder.
     reading
         How the data is read, as for `shoal.read_panel`: id, time, value, subject, missing, timezone, ...
 

@@ -26,7 +26,7 @@ _FROM_RELEASE: tuple[Any, str, tuple[str, ...]] = (simulate.from_release, "n_ser
 def simulate_table(
     kind: str | None, out: Path, options: dict[str, Any], *, from_release: Path | None = None
 ) -> dict[str, int]:
-    """Simulate something, or what is like a release, and write a table; return its counts."""
+    """Simulate data, or draw curves from a release, and write a table; return its counts."""
     if (kind is None) == (from_release is None):
         raise ParameterError(f"Name what to simulate, one of {', '.join(_GENERATORS)}, or give --from-release DIR.")
     name = kind or "--from-release"

@@ -5,7 +5,7 @@ among the n names of another recipient's copy are at most a n / 2^64.
 
 By order, if no name survived: each leaked row is matched to the nearest published curve, so that rounding does no harm,
 and the longest sequence of curves in the same order in the leaked table and in the copy is found. In another
-recipient's copy, rows are in random order.There a given sequence of length s, with curve c in it s_c times, fits s
+recipient's copy, rows are in random order. There a given sequence of length s, with curve c in it s_c times, fits s
 given places with a chance of Π n_c (n_c - 1) ... (n_c - s_c + 1) / n (n - 1) ... (n - s + 1), where n_c of its n rows
 are curve c. There are C(n, s) choices of places and C(a, s) of leaked rows, hence
 
@@ -101,7 +101,7 @@ def trace(leaked: str | Path, private: str | Path) -> list[Suspicion]:
 
 def _by_name(names: Sequence[str], copy: Copy, n_copies: int) -> Suspicion:
     matched = len(set(names) & set(copy.names))
-    # Hexadecimal digits of the names; what else a name may be is no pseudonym of ours.
+    # Hexadecimal digits of the names; any other name is not one of our pseudonyms.
     odds = min(1.0, n_copies * len(names) * len(copy.names) / 2.0**64) if matched else 1.0
     return Suspicion(copy.recipient, copy.data_sha256, "pseudonyms", matched, len(names), odds)
 

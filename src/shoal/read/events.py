@@ -46,7 +46,7 @@ def read_events(
         Column with the time; found automatically if called time or timestamp.
     sensitive, quasi, id
         Columns with the sensitive value, with quasi-identifiers, and with an identifier of the event. Columns that are
-        not named are not read.In a CSV a column of plain numbers becomes numbers, any other stays text; empty is
+        not named are not read. In a CSV a column of plain numbers becomes numbers, any other stays text; empty is
         missing.
     subject
         Column with the person behind an event; they may have events in other snapshots too.

@@ -106,7 +106,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     align
         "exact": the times in the table, which must be evenly spaced. "resample:1h" or "resample:1h:sum": buckets from
         midnight, by mean, sum, first, last, min or max of their readings; by default, sum for energy and mean for the
-        rest.A bucket that lacks readings is missing.
+        rest. A bucket that lacks readings is missing.
     duplicates
         Rows that differ for one series and instant: "fail", or take the "first" or "last" in the order of the table, or
         the "mean" of the different ones. Exact repeats collapse. Nothing is ever added up.
@@ -129,13 +129,13 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         "second" if the order does not decide; "fail" refuses.
     interval
         Whether times are the "start" or the "end" of intervals; a panel has starts. "auto" decides by the table: two
-        times in a row,the name of the column, or a first time that is one step after midnight.
+        times in a row, the name of the column, or a first time that is one step after midnight.
     register
         "difference" takes what a meter's register counted from each of its readings to the next.
     split
         "day" or "week": each day or week of a series becomes a series of its own, of the same subject, with weekday,
         weekend and month as attributes; by the local clock. Days without the usual instants, such as those on which the
-        clock changes, are left out.`missing` then judges the days.
+        clock changes, are left out. `missing` then judges the days.
     sql
         DuckDB SQL over files that it names, or over the source, called `input`; SQL of the database for
         `postgresql://`.
@@ -222,8 +222,12 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     settings |= rules.settings(draft.channels, draft.n_channels) | {"layout": plan.layout.value}
     if plan.layout is Layout.WIDE:
         settings.setdefault("shape", "column-per-series" if plan.id is None else "row-per-series")
-    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | draft.account, told, found)
-    return draft.panel(plan.roles(), origin)
+    roles = plan.roles()
+    # In other layouts, names of columns are times or people.
+    by_name = plan.layout is Layout.LONG and not isinstance(way, Recognised)
+    unread = tuple(name for name in table.names if name not in roles) if by_name else ()
+    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | draft.account, told, found, unread)
+    return draft.panel(roles, origin)
 
 
 def _all_troubles(draft: Draft, policies: tuple[Policy, ...]) -> InputError:

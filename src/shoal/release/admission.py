@@ -1,4 +1,4 @@
-"""What a candidate must show before anything of it is written: every guarantee, and what no guarantee looks at."""
+"""What a candidate must pass before anything is written: every guarantee, and checks that no guarantee covers."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Checked:
-    """What a candidate that may leave was found to keep."""
+    """What was found about a candidate that may be published."""
 
     verdicts: tuple[Verdict, ...]
-    """One for each guarantee: those of the candidate, then those required beyond them."""
+    """One for each guarantee: those of the candidate, then the additional ones."""
     suppression: Suppression
     open_bits: float
     members: tuple[Members, ...] = ()
-    """Of groups that are spread over shards."""
+    """For groups that are spread over shards."""
 
 
 def check_candidate(
     candidate: Proposed, options: ReleaseOptions | None = None, risks: Mapping[str, Risk] | None = None
 ) -> Checked:
-    """Whether a candidate may leave; raises GuaranteeNotMetError where it may not."""
+    """Check whether a candidate may be published; raises GuaranteeNotMetError if not."""
     options = options or ReleaseOptions()
     looked = each(candidate, partial(look_at, (*candidate.guarantees, *options.require)))
     return conclude(candidate, looked, options, risks or {})
@@ -65,12 +65,12 @@ def check_candidate(
 def conclude(
     candidate: Proposed, looked: Sequence[Looked], options: ReleaseOptions, risks: Mapping[str, Risk]
 ) -> Checked:
-    """The same from what was seen in every shard."""
+    """The same, from what was found in every shard."""
     guarantees = (*candidate.guarantees, *options.require)
     if why := next((one.why for one in looked if one.why), None):
         raise GuaranteeNotMetError(f"{why} Nothing was written.")
     members = tuple(one.members for one in looked if one.members is not None)
-    # What a mechanism publishes may have noisy counts.
+    # A mechanism may publish noisy counts.
     if not is_by_mechanism(guarantees) and (why := refuse_spread(members)):
         raise GuaranteeNotMetError(f"{why} Nothing was written.")
     if unjudged := refuse_unjudged(guarantees, risks, options.risk_limit):
@@ -88,7 +88,7 @@ def conclude(
 
 @dataclass(frozen=True)
 class Looked:
-    """What there is to know of one shard before anything is written."""
+    """What must be known about one shard before anything is written."""
 
     why: str | None
     verdicts: tuple[Verdict, ...]
@@ -98,9 +98,9 @@ class Looked:
 
 
 def look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate | EventsCandidate) -> Looked:
-    """Everything that is asked of one shard."""
+    """Everything to find in one shard."""
     form = form_of(candidate.published)
-    # What a mechanism publishes may have noisy counts.
+    # A mechanism may publish noisy counts.
     why = None if is_by_mechanism(guarantees) else form.refuse(candidate.published, candidate.private)
     why = why or _refuse_fictive(candidate, guarantees) or _refuse_crossing(candidate)
     why = why or _refuse_attributes(candidate, guarantees)
@@ -113,7 +113,7 @@ def look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate |
 
 @dataclass(frozen=True)
 class _Visited:
-    """What was found in one shard; of one that does not check nothing else."""
+    """What was found in one shard; if the check fails, nothing else."""
 
     looked: Looked
     found: tuple[Any, ...] = ()
@@ -121,7 +121,7 @@ class _Visited:
 
 @dataclass(frozen=True)
 class _Visit:
-    """Check a shard and find everything else that is asked for while it is there."""
+    """Check a shard and compute everything else that is needed from it in the same visit."""
 
     guarantees: Sequence[Guarantee]
     further: Together
@@ -136,14 +136,14 @@ class _Visit:
 def visit(
     candidate: Proposed, guarantees: Sequence[Guarantee], reductions: Sequence[Reduction]
 ) -> tuple[list[Looked], Callable[[], list[Answer]]]:
-    """What every shard keeps, and what gives the answers once that is enough."""
+    """What was found in every shard, and the answers once the checks have passed."""
     several = Reductions(reductions)
     try:
         visited = each(candidate, _Visit(guarantees, several.together))
     except ParameterError:
         if not isinstance(candidate, CandidateShards) or not reductions:
             raise
-        # Together more than may come to one place: checked first, then the others, fewer at a time.
+        # Together too much for one place: the check comes first, then the others, fewer at a time.
         return each(candidate, partial(look_at, guarantees)), lambda: candidate.reduce(*reductions)
     return [one.looked for one in visited], lambda: several.answers([one.found for one in visited])
 
@@ -154,7 +154,7 @@ def each(candidate: Proposed, work: Callable[[int, Any], R]) -> list[R]:
 
 
 def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
-    """Fictive series hide nobody: where there are some, no crowd may be promised."""
+    """Fictive series hide nobody: if there are any, no crowd may be promised."""
     if isinstance(candidate, EventsCandidate) or not (candidate.stands_for < 0).any():
         return None
     promised = [guarantee.name for guarantee in guarantees if not isinstance(guarantee, NoGuarantee)]
@@ -162,7 +162,7 @@ def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence
 
 
 def _refuse_crossing(candidate: Candidate | EventsCandidate) -> str | None:
-    """Why what would be published and what analysts were shown before leave too small a crowd together, if they do."""
+    """Why the release leaves too small a crowd together with what analysts were shown; None if it does not."""
     if isinstance(candidate, EventsCandidate) or candidate.private.shown is None:
         return None
     required = int(candidate.guarantee.parameters.get("k", 1))
@@ -181,7 +181,7 @@ def _refuse_crossing(candidate: Candidate | EventsCandidate) -> str | None:
 
 
 def _refuse_attributes(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
-    """Attributes leave only where the recipe names them and every guarantee that anyone can check counts them."""
+    """Attributes are published only if the recipe names them and every guarantee that anyone can check counts them."""
     if isinstance(candidate, EventsCandidate) or not isinstance(candidate.published, Panel):
         return None
     attributes = candidate.published.attributes
@@ -192,7 +192,7 @@ def _refuse_attributes(candidate: Candidate | EventsCandidate, guarantees: Seque
 
 
 def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) -> str:
-    """Why the gate stays shut, in one line."""
+    """Why the gate refuses, in one line."""
     where = ""
     if isinstance(verdict.witness, int):
         what = "event row" if of_events else "series position"
@@ -209,7 +209,7 @@ class Members:
 
     spread: Spread
     digest: str
-    """Of the profiles."""
+    """For the profiles."""
     promised: NDArray[np.int64]
     """How many subjects each profile says it has."""
     subjects: NDArray[np.int64]
@@ -219,7 +219,7 @@ class Members:
 
 
 def count_members(candidate: Candidate | EventsCandidate) -> Members | None:
-    """The members in one shard; None where its groups are all its own."""
+    """The members in one shard; None if no group is shared with another shard."""
     if isinstance(candidate, EventsCandidate) or candidate.private.spread is None:
         return None
     published, private = candidate.published, candidate.private
@@ -236,7 +236,7 @@ def count_members(candidate: Candidate | EventsCandidate) -> Members | None:
 
 
 def refuse_spread(several: Sequence[Members]) -> str | None:
-    """Why profiles that several shards have do not count their members, if they do not."""
+    """Why profiles shared by several shards do not count their members; None if they do."""
     for first in dict.fromkeys(one.spread.first for one in several):
         own = [one for one in several if one.spread.first == first]
         if len({one.digest for one in own}) > 1 or sum(one.spread.is_first for one in own) != 1:

@@ -1,6 +1,6 @@
 """Published tables, read only as Shoal writes them.
 
-Readers of a table see more than its numbers: types, texts, and marks for missing values.Two rows that look alike after
+Readers of a table see more than its numbers: types, texts, and marks for missing values. Two rows that look alike after
 a conversion may differ before it, so nothing is converted here:
 
     Parquet  exactly the types that are written; missing is null and never NaN; the statistics in the footer and the

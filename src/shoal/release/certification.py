@@ -30,7 +30,7 @@ from shoal.release.signature import signed
 # Libraries whose version can change a published value.
 _VERSIONS = ("numpy", "numba", "polars", "pyarrow")
 
-# What was asked of reading, whatever the data were; everything else in `Origin.reading` is counted or found in them.
+# Settings of reading, independent of the data; everything else in `Origin.reading` is counted or found in the data.
 _SETTINGS = (*OPTIONS, "quantity_from", "shape")
 
 

@@ -74,7 +74,7 @@ def range_findings(published: Published | EventTables) -> list[str]:
         return published.faults()
     if isinstance(published, Profiles) and published.bands[1:] == THIRDS:
         thirds = published.values[..., 1:]
-        # Of equal readings the means may differ in their last digits.
+        # Means of equal readings may differ in their last digits.
         slack = 1e-9 * np.abs(thirds).max(axis=-1, initial=0.0)
         n = int((np.diff(thirds, axis=-1) < -slack[..., None]).any(axis=-1).sum())
         return [f"at {n} instants of profiles the thirds are not in ascending order"] if n else []

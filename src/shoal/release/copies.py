@@ -163,7 +163,7 @@ def _places(entries: pl.Series, known: pl.Series) -> NDArray[np.int64]:
 
 
 def _read_csv(path: Path) -> pl.DataFrame:
-    # A pseudonym of digits alone is a name all the same.
+    # A pseudonym that consists of digits is still a name.
     names = dict.fromkeys(pl.read_csv(path, n_rows=0, glob=False).columns, pl.String)
     return pl.read_csv(
         path,

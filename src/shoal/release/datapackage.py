@@ -61,7 +61,7 @@ def _resource(certificate: Certificate, table: str, names: list[str]) -> dict[st
     if kind == "csv":
         found["encoding"] = "utf-8"
     fields = _fields(certificate, table)
-    # Tables in another shape than the data have columns named by series or instants.
+    # Tables in other shapes have columns named after series or instants.
     return found | ({"schema": {"fields": fields}} if fields else {})
 
 

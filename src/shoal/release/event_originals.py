@@ -24,11 +24,11 @@ _ROW = "__position"
 def refuse_events(published: EventTables, private: PrivateEvents) -> str | None:
     """Why these tables are not the originals made diverse, in one line, or None.
 
-    No event may be published before it happened. Then, for each snapshot:bucketised, the quasi-identifiers are those of
-    the originals that went there, as often, and so are the sensitive values, and no group lacks a value that one of its
-    records surely has; generalised, every original lies in one coarse record, and each coarse record has the sensitive
-    values of those that lie in it. If a sensitive value may be published as a coarser one, both are compared in that
-    form, and none is published unchanged more often than it went there.
+    No event may be published before it happened. Then, for each snapshot: bucketised, the quasi-identifiers are those
+    of the originals that went there, as often, and so are the sensitive values, and no group lacks a value that one of
+    its records surely has; generalised, every original lies in one coarse record, and each coarse record has the
+    sensitive values of those that lie in it. If a sensitive value may be published as a coarser one, both are compared
+    in that form, and none is published unchanged more often than it went there.
     """
     original = private.original
     if (published.quasi, published.sensitive) != (original.quasi, original.sensitive):

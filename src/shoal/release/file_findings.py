@@ -21,12 +21,12 @@ _MOST_NAMED = 3
 def file_findings(folder: Path, certificate: Certificate) -> list[str]:
     """Which files exist, whatever the tables hold; raises ReleaseError if one is missing."""
     require_files(folder, certificate)
-    # All tables are of one kind: beside data.parquet a data.csv would be read by nobody who checks.
+    # All tables have one format: no check would read a data.csv next to data.parquet.
     kind = "csv" if any(table_of(n) == "data" and n.endswith(".csv") for n in certificate.files) else "parquet"
     tables = [f"{table}.{kind}" for table in tables_of(certificate)]
     numbers: list[int | None] = [*part_numbers(certificate.files)] or [None]
     known = {"report.html", PACKAGE_FILE, AGREEMENT_FILE, *(part_name(t, n) for n in numbers for t in tables)}
-    # Tables are looked at part by part.
+    # Tables are examined part by part.
     others = [name for name in certificate.files if not name.endswith((".csv", ".parquet"))]
     findings = digest_findings(folder, certificate, others)
     if PACKAGE_FILE in certificate.files and (folder / PACKAGE_FILE).read_bytes() != package_bytes(certificate):
@@ -38,7 +38,7 @@ def file_findings(folder: Path, certificate: Certificate) -> list[str]:
     if (certificate.agreement is not None) != (AGREEMENT_FILE in certificate.files):
         findings.append(f"{FILE_NAME} and {AGREEMENT_FILE} do not agree on whether there is an agreement")
     if extra := len(files_in(folder) - {FILE_NAME, *certificate.files}):
-        # Their names might be anything; the count is enough to go and look.
+        # Their names might be anything, so only the count is given.
         findings.append(f"the folder holds {extra} file(s) that {FILE_NAME} does not name")
     return findings
 
@@ -57,7 +57,7 @@ def metadata_findings(folder: Path, certificate: Certificate) -> list[str]:
     findings = []
     for name in sorted(certificate.files):
         if name.endswith(".parquet"):
-            with suppress(OSError, pa.ArrowException):  # a table that cannot be read is told where it is read
+            with suppress(OSError, pa.ArrowException):  # an unreadable table is reported where it is read
                 findings += [f"{name} {found}" for found in beside_rows(folder / name)]
     return findings
 

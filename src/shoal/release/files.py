@@ -104,7 +104,7 @@ def csv_frame(block: pa.Table) -> pl.DataFrame:
     kind = block.schema.field("time").type
     if not pa.types.is_timestamp(kind):
         return pl.DataFrame(block)
-    # With a zone the text is that of its clock with the offset, Z in UTC; without one the local clock, unmarked.
+    # With a zone, text shows local time with its offset, or Z for UTC; without one, local time unmarked.
     place = block.schema.get_field_index("time")
     times = np.asarray(block["time"].cast(pa.timestamp("us")).to_numpy(), dtype="datetime64[us]")
     distinct, which = np.unique(times, return_inverse=True)

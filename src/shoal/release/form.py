@@ -31,7 +31,7 @@ class Form(Protocol[P, K]):
         """How much is published."""
 
     def columns(self, published: P, withheld: int) -> ColumnsPart:
-        """Which columns leave."""
+        """Which columns are published."""
 
     def write(self, published: P, names: list[str], folder: Path, file_format: FileFormat) -> list[Path]:
         """Write the data file, and others that belong to it, under the pseudonyms."""

@@ -1,6 +1,7 @@
-"""The only way out. What does not check on the published values does not pass, and nothing is left half-written.
+"""The only way out. A candidate that fails a check on the published values does not pass, and nothing is left
+half-written.
 
-There is one way, for a candidate in memory and for one in ten thousand shards: look at every shard, check, write, read
+The path is the same for a candidate in memory and for one in ten thousand shards: visit every shard, check, write, read
 back, lint, certify, verify what was written, rename.
 """
 
@@ -91,7 +92,7 @@ def release_candidate(
     candidate
         What a method proposes, in memory or in shards.
     to
-        The folder to write. Of a candidate in shards it must lie on a file system that all workers share.
+        The folder to write. For a candidate in shards, it must be on a file system that all workers share.
     summary
         The method in one sentence, for the certificate.
     scores
@@ -101,9 +102,9 @@ def release_candidate(
     figures
         Aggregates for the report.
     measured
-        Takes all three once everything is checked, in their place; from the answers to `reductions`.
+        Computes all three from the answers to `reductions`, once everything is checked; replaces them.
     reductions
-        What is to be found in shards, each in the visit that checks it: after the check, and not where that fails.
+        What to compute in each shard during the visit that checks it, after the check has passed.
     page
         Makes the report from the certificate.
     options, given
@@ -130,7 +131,7 @@ def release_candidate(
         digest_key = input_key(options.insecure_seed, keyed)
     parts = deal(candidate, key) if isinstance(candidate, CandidateShards) else [[0]]
     in_parts = len(parts) > 1
-    check_target(target, overwrite=options.overwrite)  # once more: what was there first may be another by now
+    check_target(target, overwrite=options.overwrite)  # again: the folder may have changed meanwhile
     began = time.time()
     with (
         map_aside(private, in_parts=in_parts) as map_place,
@@ -187,14 +188,15 @@ def release_candidate(
         if dates := judge_files(0, odd_dates(folder, list(folder.iterdir()), began)):
             findings.setdefault(dates.name, dates)
         if accepted := settle(list(findings.values()), options.accept):
-            # Once more, so that the report names them too.
+            # Again, so that the report names them too.
             final = write_certificate(draft.model_copy(update={"accepted": accepted}), folder, page, options.sign)
         data_sha256 = data_digest(final.as_dict()["files"])
         if options.agreement is not None and private is not None:
-            # Before it is in place: a copy that cannot be known again must not leave.
+            # Before it is in place: a copy that could not be recognised must not be published.
             keep_copy(private, folder, options.agreement, data_sha256)
         if map_place is not None:
-            # Before the release is in place, and put in its own place after it: a kill between leaves both to be found.
+            # Written before the release is in place and moved into place after it: after a kill in between, both can be
+            # found.
             kept = kept_with(target, data_sha256, digest_key)
             _keep_map(map_place, candidate, key, kept, in_parts=in_parts)
     if suppression.values and private is not None:
@@ -223,7 +225,7 @@ class _Told(Figures):
 def _told(
     candidate: Proposed, guarantees: Sequence[Guarantee], wanted: Figures, suppression: Suppression, bits: float
 ) -> _Told:
-    """What may be told without telling about the originals."""
+    """What may be stated without revealing the originals."""
     scores, risks, figures = wanted.scores, wanted.risks, wanted.figures
     if not tells_exact_figures(guarantees):
         return _Told({}, {}, {}, {})
@@ -262,12 +264,12 @@ class _Alone:
 
     def __call__(self, number: int, candidate: Candidate) -> WrittenPart | None:
         if number not in self.part_of:
-            return None  # what it would write another shard does
+            return None  # another shard writes it
         return self.write(self.part_of[number], [(number, candidate)])
 
 
 def _keep_names(work: WritePart, n_parts: int, number: int, candidate: Candidate) -> None:
-    """The map of a shard that writes nothing itself, after those of the parts."""
+    """The map of a shard that writes nothing itself, numbered after the parts."""
     if candidate.private.spread is not None and not candidate.private.spread.is_first:
         work.keep_names(n_parts + number, [who_is_who(work.key, number, candidate)])
 
@@ -328,8 +330,8 @@ def _refuse_options(candidate: Proposed, options: ReleaseOptions) -> None:
         raise ParameterError(f"Keyed pseudonyms apply to releases of values, this one holds {form}. Use random ones.")
     if sliced:
         raise ParameterError(
-            "Keyed pseudonyms are for releases with one row for each series; over two releases they would tell slices "
-            "of one series, or fictive series, apart. Use random ones."
+            "Keyed pseudonyms are for releases with one row for each series; over two releases they would distinguish "
+            "slices of one series, or fictive series. Use random ones."
         )
 
 
@@ -347,7 +349,7 @@ def _form_and_slices(number: int, candidate: Candidate | EventsCandidate) -> tup
 
 
 def _name_key(candidate: Proposed, target: Path, private: Path | None, options: ReleaseOptions) -> bytes:
-    """The secret of the names: the one that is kept, or one that is used once."""
+    """The secret key of the pseudonyms: the stored one, or one that is used once."""
     if private is not None:
         open_private(private, target)
     if options.agreement is not None and private is not None:
@@ -376,7 +378,7 @@ def _input(candidate: Proposed, guarantees: Sequence[Guarantee], key: bytes | No
 
 
 def _n_withheld(candidate: Proposed, written: WrittenPart) -> int:
-    """How many columns stay behind: every one that is not a time or a value, without those that are published."""
+    """Number of withheld columns: all except times, values and those that are published."""
     if isinstance(candidate, CandidateShards):
         whole = candidate.panel.whole
         further = (not whole.one_series_per_subject) + len(whole.attributes) + len(whole.sensitive)
@@ -386,13 +388,13 @@ def _n_withheld(candidate: Proposed, written: WrittenPart) -> int:
 
 
 def _n_derived(candidate: Proposed, roles: Roles) -> int:
-    """Published attributes that are no columns of the input, such as the weekday: they are not there to be withheld."""
+    """Published attributes that are not columns of the input, such as the weekday, so they cannot be withheld."""
     published = candidate.recipe.parameters.get("attributes", ())
     return sum(name not in roles for name in published) if roles else 0
 
 
 def _withheld(original: Panel | Events) -> int:
-    """How many columns stay behind: every one that is not a time or a value."""
+    """Number of withheld columns: all except times and values."""
     if isinstance(original, Events):
         return len(original.roles.columns(Role.IDENTIFIER))
     further = (original.subjects is not None) + len(original.attributes) + len(original.sensitive)

@@ -87,6 +87,11 @@ class ShardedRelease(Release):
         """All of it in memory, as `load_release` does."""
         return load_release(self.path).published
 
+    def with_notes(self, **notes: Any) -> ShardedRelease:
+        """The same release with more for its publisher in `measured`; the data stays where it is."""
+        assert self.suppression is not None  # always given
+        return ShardedRelease(self.path, self.certificate, self.suppression, {**self.measured, **notes})
+
     def __repr__(self) -> str:
         counts, n_parts = self.certificate["counts"], len(part_numbers(self.certificate["files"]))
         return f"Release({str(self.path)!r}, {counts['series']} series in {max(1, n_parts)} part(s))"

@@ -89,7 +89,7 @@ def tell_what_may_be_told(
             return dict(scores), dict(risks), shown | by_category | ({"process": one} if one else {})
     room = int(most) - n_risks
     if room < 1:
-        # What a person did in the search says nothing about readings.
+        # A person's actions in the search say nothing about readings.
         persons = {name: process[name] for name in ("stopped", "explored") if name in process}
         told = {"process": persons} if persons else {}
         return {}, {}, without_originals(shown, LEFT_OUT) | {"left_out": LEFT_OUT} | told
@@ -113,7 +113,7 @@ def sampled_bits(candidate: Candidate) -> float:
     """`open_bits`; for a large candidate, those of some whole groups. It may err on the safe side: fewer series leave
     less open."""
     n_series = candidate.private.original.n_series
-    # A sample of scenarios would tear their pools.
+    # A sample of scenarios would split their pools.
     few = n_series <= OPEN_SAMPLE or isinstance(candidate.published, Scenarios)
     drawn = None if few else draw_from(candidate, OPEN_SAMPLE / n_series, seed=2)
     return open_bits(candidate if drawn is None else drawn)
@@ -154,7 +154,7 @@ def most_open(
 ) -> float:
     """Bits that are open at the column where most are; rows are series, `groups` are of series or of single cells.
 
-    In a group with sorted readings x[0] <= ... <= x[m-1] take x[j] and x[m-1-j]. One may be higher and the other lower
+    In a group with sorted readings x[0] <= ... <= x[m-1], take x[j] and x[m-1-j]. One may be higher and the other lower
     by the same amount as long as no reading passes a neighbour: the mean stays, as do a median, a trimmed mean and the
     order. In steps of the smallest difference between readings, or of the smallest that shows in a figure, these are
     different originals, and pairs vary freely:
@@ -205,7 +205,7 @@ def _bits_of_pairs(x: NDArray[np.float64], ends: NDArray[np.int64], step: float,
     low, high = ends[:-1][of] + pair, ends[1:][of] - 1 - pair
     room = np.minimum(x[low + 1] - x[low], x[high] - x[high - 1])
     room = np.where(low + 1 == high, (x[high] - x[low]) / 2.0, room)
-    # A hair less than a whole step is a step that rounding has shortened.
+    # Slightly less than a whole step is a step that rounding has shortened.
     bits = np.log2(1.0 + np.floor(room / step + 1e-9)) - told
     return float(np.clip(bits, 0.0, MOST_BITS_OF_A_PAIR)[pair >= first].sum())
 

@@ -53,14 +53,14 @@ class Unused:
             entries, ends = self._read(path, chunk)
         except (KeyError, IndexError, TypeError, OverflowError, struct.error):
             raise ValueError("no pages") from None
-        # Bit by bit; but of two zeros the libraries write either as an end.
+        # Bit by bit, except that the libraries may write either zero as an end.
         self._entries = self._keys(entries, exact=True)
         self._ends = self._keys(ends, exact=False)
 
     def see(self, column: pa.ChunkedArray) -> None:
         """Remove what these rows have."""
         if self._is_text:
-            column = column.unique()  # a name stands in as many rows as there are instants
+            column = column.unique()  # a name occurs in as many rows as there are instants
         for name, exact in (("_entries", True), ("_ends", False)):
             if len(left := getattr(self, name)):
                 there = self._keys(column.drop_null(), exact=exact)
@@ -72,7 +72,7 @@ class Unused:
             self._ends = self._ends.filter(pa.array(np.logical_not(cut)))
 
     def refuse(self) -> None:
-        """Raise where something is left."""
+        """Raise if something is left."""
         if n_unused := len(self._entries):
             raise NotAPanelError(
                 f"holds {n_unused} entries in a dictionary of column {self._column!r} that no row uses"

@@ -39,7 +39,7 @@ INPUT_KEY = "input_key"
 
 
 def open_private(folder: Path, release: Path) -> None:
-    """Make the private folder, for its owner alone, and refuse one that others can read or that would be released."""
+    """Create the private folder, for its owner only, and refuse one that others can read or that would be released."""
     inside = release.resolve()
     if folder.resolve() == inside or inside in folder.resolve().parents:
         raise ReleaseError("The private folder must not be inside the release.")
@@ -155,7 +155,7 @@ def settle_map(partial: Path) -> None:
     # The name says to which data it belongs.
     place = partial.parent / f"pseudonyms-{str(data_sha256)[:16]}.parquet"
     if place.is_dir():
-        shutil.rmtree(place)  # that of the same data under the same names
+        shutil.rmtree(place)  # the map of the same data under the same names
     partial.rename(place)
     sync(partial.parent)
 
@@ -186,7 +186,7 @@ def write_map(partial: Path, tables: Sequence[pl.DataFrame], kept: Mapping[str, 
 def finish_map(partial: Path, kept: Mapping[str, Any]) -> None:
     """Write what is kept with a map in parts, and wait until all of it is on disk."""
     for path in partial.glob(".*"):
-        path.unlink()  # of work that was given up
+        path.unlink()  # from abandoned work
     write_privately(partial / SECRETS_FILE, json.dumps(dict(kept)).encode())
     for path in partial.iterdir():
         sync(path)

@@ -93,7 +93,7 @@ class ProfilesForm:
         if groups.min() < -1 or groups.max() >= published.n_groups:
             return "The candidate's group labels are not those of its profiles: the crowd cannot be counted."
         counts = members_of(published, private)
-        # Of groups that are spread over shards the gate adds up the members.
+        # For groups that are spread over shards, the gate adds up the members.
         wrong = counts != published.counts if private.spread is None else counts > published.counts
         if wrong.any():
             odd = int(wrong.argmax())
@@ -177,7 +177,7 @@ class ProfilesForm:
 
 
 CLOSE = 1e-9
-"""Means in other orders of adding differ in their last digits."""
+"""Means added up in another order differ in their last digits."""
 
 
 class ScenariosForm(ProfilesForm):
@@ -187,7 +187,7 @@ class ScenariosForm(ProfilesForm):
     kind: ClassVar[type[Profiles]] = Scenarios
 
     def refuse(self, published: Profiles, private: Private) -> str | None:
-        """A row must count its subjects, and its figures must be the ones that are said: no reading of one member."""
+        """A row must count its subjects, and its figures must be the stated ones, not the reading of one member."""
         assert isinstance(published, Scenarios)
         if (found := super().refuse(published, private)) is not None:
             return found

@@ -33,7 +33,7 @@ def names_of(key: bytes, shard: int, candidate: Candidate | EventsCandidate) -> 
     by_id = isinstance(candidate, Candidate) and candidate.private.stands_for is None and not candidate.has_profiles
     if isinstance(candidate, Candidate) and candidate.private.spread is not None:
         shard = candidate.private.spread.first  # groups have one name in all shards
-    # Slices, fictive series and groups have no identifier: their place stands for one.
+    # Slices, fictive series and groups have no identifier: their position replaces it.
     names = keyed_names(key, needed if by_id else (f"{shard}:{place}" for place in range(len(needed))))
     refuse_repeated(names)
     return names

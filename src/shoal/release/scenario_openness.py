@@ -1,15 +1,15 @@
-"""How much a release of scenarios leaves open: how many originals could surely have led to the same figures.
+"""How much a release of scenarios leaves open: how many originals could certainly have led to the same figures.
 
 At one instant, take two members of the same group who are in the same level of their pool. One reading may be higher
 and the other lower by the same amount d as long as neither passes half the way to its neighbours in the pool, in units
 of the spreads: the mean of the group, the levels and all ranks stay, and with these the rank correlations. The spread
-stays to its last published digit as long as the squares of all its pairs together change by less than the
-squares are away from where it would be rounded otherwise:
+keeps its last published digit as long as the squares of all its pairs together change by less than their distance from
+the next rounding boundary:
 
     |2 d (x[j] - x[i])| + 2 d² <= margin / number of pairs of the group
 
 In steps of the smallest difference between readings, or of the smallest that shows in a figure, these are different
-originals, and pairs vary freely. Every instant gives a lower bound; the largest of some of them counts.
+originals, and pairs vary freely. Every instant gives a lower bound; the largest over some instants counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_INSTANTS = 24
 
 
 def scenario_bits(x: Floats, groups: Labels, published: Scenarios) -> float:
-    """The binary logarithm of how many originals could surely have led to what is published."""
+    """The binary logarithm of how many originals could certainly have led to what is published."""
     means, spreads, pools = published.means[groups], published.spreads[groups], published.pools[groups]
     margins = _margins(np.square(x - means).sum(axis=1), groups, published, x.shape[1])
     visible = float(np.sqrt(np.square(x - x.mean(axis=0)).mean(axis=0)).max(initial=0.0)) / 1000.0
@@ -45,13 +45,13 @@ def scenario_bits(x: Floats, groups: Labels, published: Scenarios) -> float:
         sizes = np.bincount(pools * n_levels + level, minlength=published.n_groups * n_levels)
         found = (sums / np.maximum(sizes, 1)).reshape(-1, n_levels)[published.pools]
         if (np.abs(found - published.shapes[:, column]) > 10.0**-SHAPE_DECIMALS).any():
-            return 0.0  # not all of a pool is here: what stays open cannot be told
+            return 0.0  # part of a pool is missing here, so openness cannot be computed
         most = max(most, _bits_of_pairs(deviations, room * spreads, groups, level, margins, step))
     return most
 
 
 def _margins(squares: Floats, groups: Labels, published: Scenarios, n_instants: int) -> Floats:
-    """By how much the squares of each group may change while its spread is rounded to the same digits."""
+    """How much the squares of each group may change while its spread is rounded to the same digits."""
     spreads = published.spreads
     sums = np.bincount(groups, weights=squares)
     n = published.counts * n_instants
@@ -63,7 +63,7 @@ def _margins(squares: Floats, groups: Labels, published: Scenarios, n_instants: 
 
 
 def _places_in_pools(standard: Floats, pools: Labels, n_levels: int) -> tuple[Floats, Labels]:
-    """For each series half the way to its nearest neighbour in the pool, and the level it is in."""
+    """For each series, half the distance to its nearest neighbour in the pool, and its level."""
     order = np.lexsort((standard, pools))
     starts = np.flatnonzero(np.diff(pools[order], prepend=-1))
     sizes = np.diff(np.append(starts, len(order)))

@@ -137,7 +137,7 @@ MAY_NOT_CONCLUDE = (
     ),
 )
 
-# What the publisher must know of a metric learned from labels.
+# What the publisher must know about a metric learned from labels.
 METRIC = (
     Said(
         "labels of others",

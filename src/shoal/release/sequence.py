@@ -116,7 +116,7 @@ def _when(instant: str) -> tuple[int, str]:
         moment = datetime.fromisoformat(instant)
     except ValueError:
         return 0, instant
-    # A time without an offset is UTC where others have one: releases of before wrote it so.
+    # A time without an offset is UTC if others have one: earlier releases wrote it that way.
     return 0, (moment if moment.tzinfo is None else moment.astimezone(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%f")
 
 

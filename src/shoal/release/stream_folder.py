@@ -146,7 +146,7 @@ class StreamFindings:
             if digest_file(path) != part:
                 yield f"{name} was changed after it was published: its SHA-256 is not the one in {INDEX_FILE}"
             if path.suffix == ".parquet":
-                with suppress(OSError, pa.ArrowException):  # a table that cannot be read is told where it is read
+                with suppress(OSError, pa.ArrowException):  # an unreadable table is reported where it is read
                     yield from (f"{name} {found}" for found in beside_rows(path))
         try:
             tables = read_snapshot(self._folder, line, self._certificate)

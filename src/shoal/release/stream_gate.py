@@ -37,7 +37,7 @@ class AdmittedSnapshots:
     tables: EventTables | None
     """One of them, for its columns."""
     verdicts: tuple[Verdict, ...]
-    """On all of them together, of each guarantee; none if they have no events."""
+    """The verdict on all of them together, for each guarantee; none if they have no events."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Examined:
     line: SnapshotLine
     tables: EventTables
     further: tuple[Verdict, ...]
-    """What the publisher's own checks found of tables that are equal to these, bit for bit."""
+    """What the publisher's own checks found in tables that are equal to these, bit for bit."""
 
     @staticmethod
     def of(
@@ -99,10 +99,10 @@ class StreamGate:
         self._kind: str = "int64"
         self._timezone: str | None = None
         self._verdicts: tuple[Verdict, ...] = ()
-        # Of a folder that goes on, what its certificate says of columns.
+        # For a folder that continues, the columns from its certificate.
         if (folder / cert.FILE_NAME).is_file() and (said := cert.read_certificate(folder)) is not None:
             self._columns, self._timezone = said.columns, said.time.timezone
-            # Of all that is published: what the state does not cover is published again, the same.
+            # Covers everything published: what the state does not cover is published again, unchanged.
             parts = [part.verdict for part in said.guarantees]
             if all(part.holds for part in parts):
                 self._verdicts = tuple(Verdict("holds", p.measured, p.required, None, p.note) for p in parts)
@@ -230,7 +230,7 @@ class StreamGate:
 
 
 def _figures(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """What the method counted, under the names that a release of whole tables has; of events that have left."""
+    """Counts of the method, under the names used for whole tables, for events that have left the window."""
     events = summary["events"]
     counts = {name: events[name] for name in ("published", "suppressed")}
     return {
@@ -242,7 +242,7 @@ def _figures(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _not_yet(guarantee: Guarantee) -> Verdict:
-    """The verdict on a stream of which no event is published yet."""
+    """The verdict on a stream with no published event yet."""
     nothing = pl.DataFrame(schema={TIME: pl.Int64, GROUP: pl.Int64, "": pl.Int64, COUNT: pl.Int64})
     required = guarantee.check(EventTables(nothing.select(TIME, GROUP), nothing, (), "")).required
     return Verdict("not judged", None, required, None, "no event is published yet")

@@ -136,7 +136,7 @@ class Index:
         self.account = Account()
         self._digest, self._size = hashlib.sha256(), 0
         kept = [line for line in read_index(folder) if line.number <= n_covered]
-        # A folder whose files were taken elsewhere begins anew with the next snapshot.
+        # A folder whose files were moved elsewhere restarts with the next snapshot.
         if not kept or kept[-1].number != n_covered:
             kept = []
         self.account.first_number = kept[0].number if kept else n_covered + 1
@@ -145,7 +145,7 @@ class Index:
 
     def append(self, lines: Iterable[SnapshotLine]) -> None:
         """Some more snapshots."""
-        if self._descriptor is None:  # not before the state is kept to which the folder belongs
+        if self._descriptor is None:  # not before the state of this folder is saved
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             os.ftruncate(self._descriptor, self._size)
         content = b"".join(self._count(line) for line in lines)

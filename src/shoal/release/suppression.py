@@ -1,7 +1,7 @@
 """What happens to a release that leaves out much: where it stops, and what its publisher and its readers learn.
 
 Suppression removes events with values that are too frequent, so the most frequent value of the originals may be the
-second of the release.The publisher learns the loss of each value, on the terminal by rank and in the private folder by
+second of the release. The publisher learns the loss of each value, on the terminal by rank and in the private folder by
 name. Readers must not: someone who knows that a person was suppressed, and which value most of the suppressed have,
 knows too much. They learn only what follows from the release and the number of suppressed events: bounds on the share
 of a value among the originals.
@@ -108,7 +108,7 @@ def advice(found: Suppression, recipe: Recipe) -> str:
 
 def least_suppressed(found: Suppression, l: int) -> int:
     """How many events must be left out so that no value has a share above 1/l of the rest, however they are moved."""
-    # Late: it is compiled where it is first used.
+    # Imported late: it is compiled on first use.
     from shoal.kernels.reposition import first_level
 
     counts = np.array([loss.before for loss in found.values], dtype=np.int64)

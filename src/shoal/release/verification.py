@@ -68,7 +68,7 @@ class Verification:
         What is wrong, with positions counted from 0.
     verdicts
         The name and verdict of each guarantee checked here, in the order of the certificate. If subjects have several
-        series,a promise about subjects is not judged, and the figure measured is of series.
+        series, a promise about subjects is not judged, and the figure measured is of series.
     notes
         What is the publisher's word, because it cannot be checked from the folder.
     not_judged
@@ -306,7 +306,7 @@ def _names_in(path: Path, key: str, number: int, name: str) -> list[str]:
     if name.endswith(".csv"):
         found = pl.read_csv(path / name, columns=[key], infer_schema=False, glob=False)[key]
     else:
-        # By the dictionary: a name stands in as many rows as there are instants.
+        # From the dictionary: a name occurs in as many rows as there are instants.
         codes = pq.read_table(path / name, columns=[key], partitioning=None, read_dictionary=[key])[key]
         found = pl.Series(pl.from_arrow(codes.unique()))
     return list(found.unique().cast(pl.String))

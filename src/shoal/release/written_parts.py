@@ -111,7 +111,7 @@ class WritePart:
         counts = form.counts(candidate.published, candidate.private)
         columns = form.columns(candidate.published, 0)
         times, timezone = candidate.published.times, candidate.published.timezone
-        # Of the certificate there is as much as reading asks for.
+        # Only the fields of the certificate that reading needs.
         draft = cert.Certificate.model_construct(
             form=form.name,
             counts=counts,

@@ -109,7 +109,8 @@ def risk_utility(search: Mapping[str, Any]) -> Any:
             some = [point for point in points if point["kind"] == kind and point["method"] == method]
             if not some:
                 continue
-            # One method has a colour for each kind; of several each has its own, and the sign says the kind.
+            # With one method, each kind has a colour; with several, each method has a colour, and the marker shows the
+            # kind.
             several = len(methods) > 1
             figure.add_trace(
                 Scatter(

@@ -63,7 +63,7 @@ def _axis(facts: Facts) -> Any:
     return mapping(facts.figures.get("axis"))
 
 
-# What readers must know of suppressed events before they compare how frequent values are.
+# What readers must know about suppressed events before they compare frequencies of values.
 SUPPRESSION = (
     Said(
         "notable",
@@ -122,7 +122,7 @@ AGGREGATES = (
     Said("nothing of the originals", lambda f: not f.shown, lambda f: "Nothing of the originals is drawn here."),
 )
 
-# Instead of figures that would let somebody find the originals of a small release.
+# Instead of figures from which someone could infer the originals of a small release.
 LEFT_OUT = (
     Said(
         "left out",

@@ -17,9 +17,9 @@ the originals is blurred:
 
     bands(c, q) + z * spread(c) / w    spread(c) = highest - lowest block mean at c
 
-with z standard normal, cut off at +-3: a single reading obtained by subtraction is off by about the whole spread.Half
+with z standard normal, cut off at +-3: a single reading obtained by subtraction is off by about the whole spread. Half
 the variance of z is one draw for all bins; otherwise averaging over the day would remove it. Blurred means are sorted,
-and arebelow zero only where the lowest block mean is. z follows from a hash of the readings: the same panel gives the
+and are below zero only where the lowest block mean is. z follows from a hash of the readings: the same panel gives the
 same figures, and only someone who has the readings can compute it.
 """
 

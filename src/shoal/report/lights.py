@@ -254,10 +254,18 @@ def _light(question: str, facts: Facts) -> dict[str, Any]:
         "state": state,
         "figure": ("at most " if light["kind"] == "proven" else "") + _percent(light["share"]),
         "interval_text": _between(light["interval"]),
-        "guess_text": "" if light["guess"] is None else _percent(light["guess"]),
+        "guess_text": _guessing(light),
         "limit_text": "no limit was stated" if limit is None else f"{LIMITS[light['kind']]} {_percent(limit)}",
         "scale": _scale(light),
     }
+
+
+def _guessing(light: Mapping[str, Any]) -> str:
+    """Return what guessing achieves, and say so if the attack does no better."""
+    if light["guess"] is None:
+        return ""
+    guess = _percent(light["guess"])
+    return f"no better than guessing, {guess}" if light["share"] <= light["guess"] else f"guessing {guess}"
 
 
 def _proven(question: str, facts: Facts) -> dict[str, Any] | None:

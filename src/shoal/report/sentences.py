@@ -74,7 +74,7 @@ PUBLISHED = (
         lambda f: f"{words.plural(f.counts['channels'], 'channel')}.",
     ),
     Said(
-        # Beside noise nothing exact is told of the input: gaps may have been filled, and nobody may learn how many.
+        # With noise, nothing exact is stated about the input: gaps may have been filled, and nobody may learn how many.
         "nothing missing",
         lambda f: f.counts.get("missing") == 0 and not f.has_noise,
         lambda f: "No published reading is missing.",
@@ -89,7 +89,7 @@ PUBLISHED = (
 
 def zone_of(facts: Facts) -> str:
     """Return the time zone of the first and the last instant."""
-    # Releases of before gave the first and the last instant in UTC, and without an offset.
+    # Earlier releases gave the first and the last instant in UTC, without an offset.
     return words.clipped(facts.time["timezone"], 60) if words.has_offset(facts.time["first"]) else "UTC"
 
 

@@ -145,7 +145,7 @@ def _before_and_after(facts: Facts, channels: Parts, unit: str) -> list[dict[str
 
 
 def _windows(facts: Facts, profile: Mapping[str, Any]) -> list[Any]:
-    """Return the mean reading in every window of the day that was to be kept."""
+    """Return the mean reading in every window of the day that must be kept."""
     axis = mapping(facts.figures.get("axis"))
     rows = []
     kept = [_WINDOW.search(str(name)) for name in listed(mapping(facts.figures.get("process")).get("kept"))]
@@ -169,7 +169,7 @@ def _said(found: tuple[str, float], unit: str) -> tuple[str, str]:
 
 
 def _measures(facts: Facts) -> list[dict[str, str]]:
-    """Return the figures for what was to be kept, else those with a limit, else the usual ones; each with unit and
+    """Return the figures for what must be kept, else those with a limit, else the usual ones; each with unit and
     limit."""
     utility = mapping(facts.certificate.get("utility"))
     process = mapping(facts.figures.get("process"))

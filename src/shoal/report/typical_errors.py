@@ -1,4 +1,4 @@
-"""The distance between the originals and what was to be kept, as the typical error of one of its figures.
+"""The distance between the originals and what had to be kept, as the typical error of one of its figures.
 
 Interest loss is a Euclidean distance over all d figures of a series: the readings of a window, the totals of the days.
 Divided by the square root of d, it is their root mean square error, averaged over the series. It has the unit of one

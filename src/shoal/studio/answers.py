@@ -1,9 +1,9 @@
-"""What analysts said, each answer in a transaction of its own, and which question is next.
+"""The answers of analysts, each stored in its own transaction, and the next question.
 
-Which pair stands at which position is fixed: by the plan of a uniform task, by the database for a question of an active
-one, from the moment it is first shown. So an answer sent twice, late or out of order is an answer to that pair. Any
-position of a uniform plan may be answered, also one that was not shown yet; who does so has not looked, which the
-repeated questions are there to tell.
+The pair at each position is fixed: in a uniform task by its plan, in an active task by the database as soon as the
+question is first shown. So an answer that is sent twice, late or out of order still belongs to that pair. Any position
+of a uniform plan may be answered, even one that has not been shown yet; an analyst who does so has not looked, which
+the repeated questions reveal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Outcome = Literal["stored", "same", "other", "unknown"]
 
 @dataclass(frozen=True)
 class Standing:
-    """Where an analyst is in a task."""
+    """An analyst's progress in a task."""
 
     question: Question | None
     """The next one; None if all are answered."""
@@ -62,7 +62,7 @@ class Answers:
             return _labels(connection, name)
 
     def standing(self, name: str, analyst: str) -> Standing:
-        """Where an analyst is, with the next question fixed."""
+        """An analyst's progress, with the next question fixed."""
         task = self.task(name)
         plan = self._plan(name, task, analyst)
         with self._store.reading() as connection:
@@ -70,7 +70,7 @@ class Answers:
             labels = _labels(connection, name) if found.question is None and found.done < found.total else None
         if labels is None:
             return found
-        # Chosen without the lock, which may take a moment; whoever stores a question first has chosen it.
+        # Chosen without holding the lock, because it may take a moment; the first question stored wins.
         chosen = task.questions(labels, analyst, 1) if found.done < task.n_pairs else []
         if found.done >= task.n_pairs:
             with self._store.reading() as connection:
@@ -86,7 +86,8 @@ class Answers:
             return self._look(connection, name, task, analyst, plan)
 
     def give(self, name: str, analyst: str, position: int, answer: str) -> Outcome:
-        """Store an answer once: given again it changes nothing, another one is refused until the first is undone."""
+        """Store an answer once. The same answer again changes nothing; a different one is refused until the first is
+        undone."""
         plan = self._plan(name, self.task(name), analyst)
         with self._store.writing() as connection:
             question = plan.get(position) or _asked(connection, name, analyst).get(position)
@@ -115,7 +116,8 @@ class Answers:
             return "stored"
 
     def undo(self, name: str, analyst: str, position: int) -> bool:
-        """Take the latest answer back; False where another one is the latest. One that is not there is taken back."""
+        """Undo the latest answer; False if another one is the latest. Undoing an answer that does not exist
+        succeeds."""
         with self._store.writing() as connection:
             if position not in _answered(connection, name, analyst):
                 return True
@@ -127,12 +129,12 @@ class Answers:
             return True
 
     def n_pairs(self, name: str) -> int:
-        """How many questions an analyst is asked, those that were added included."""
+        """Number of questions for an analyst, including those added later."""
         with self._store.reading() as connection:
             return self.task(name).n_pairs + further_pairs(connection, name)
 
     def ask_further(self, name: str, pairs: int) -> None:
-        """Ask every analyst about this many more pairs; no more than there are."""
+        """Ask every analyst about this many more pairs, or as many as there are."""
         with self._store.writing() as connection:
             wanted = min(further_pairs(connection, name) + pairs, self._most_further(name))
             connection.execute("insert or replace into further_pairs values (?, ?)", (name, wanted))

@@ -1,4 +1,4 @@
-"""The studio as an ASGI application: the pages, and around them what holds for all of them."""
+"""The studio as an ASGI application: the pages, and the rules that apply to all of them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _answer(status: int, text: str) -> Any:
 
 
 async def _log_in(request: Request, _: Exception) -> Response:
-    """Readers are led to the log-in page; whoever sends something is told."""
+    """Redirect reads to the log-in page; answer everything else with an error."""
     if request.method in ("GET", "HEAD"):
         return RedirectResponse("/login", 303)
     return plain_page("Log in first", "The session has ended. Log in and try again.", 401)
@@ -115,7 +115,7 @@ async def _log_in(request: Request, _: Exception) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    # What the framework says of a body it could not parse may quote it.
+    # The framework's message about an unreadable body may quote it.
     ours = error.status_code in (403, 404, 409) or (error.status_code == 400 and not _is_api(request))
     text = str(error.detail) if ours else "The request could not be understood."
     if error.status_code == 404 and error.detail == "Not Found":
@@ -124,7 +124,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """Which fields are wrong, not what stood in them."""
+    """The names of wrong fields, without their content."""
     assert isinstance(error, RequestValidationError)
     problems = error.errors()
     if any(problem["loc"][:1] == ("path",) for problem in problems):
@@ -134,14 +134,14 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 async def _shoal_error(request: Request, error: Exception) -> Response:
-    """A message of Shoal names no values, but tasks and folders, which are no analyst's business."""
+    """Shoal's messages contain no values, but they name tasks and folders, which analysts must not see."""
     if _of_analysts(request):
         return _said(request, 409, NOT_SHOWN)
     return _said(request, 409 if isinstance(error, GuaranteeNotMetError) else 400, str(error))
 
 
 async def _failed(request: Request, _: Exception) -> Response:
-    """The page of a failure; it is raised on from here, to where it is logged."""
+    """The page for a failure. The error is raised again so that it is logged."""
     return _said(request, 500, FAILED)
 
 
@@ -158,7 +158,7 @@ def _is_api(request: Request) -> bool:
 
 
 def _back(request: Request) -> str:
-    """Where to go on from an error: anyone who has a link to its page, the publisher to the start page."""
+    """Where to continue after an error: people with a link on their page, the publisher on the start page."""
     return "/review" if request.url.path == "/review" else "/label" if _of_analysts(request) else "/"
 
 
@@ -168,7 +168,7 @@ def _of_analysts(request: Request) -> bool:
 
 def _field(location: tuple[Any, ...]) -> str:
     named = [str(part) for part in location if isinstance(part, str) and part not in ("body", "query")]
-    # A name of ours; anything else would be the sender's.
+    # One of our own names; anything else would come from the sender.
     return named[0] if named and named[0].isidentifier() and len(named[0]) <= 20 else "the form"
 
 

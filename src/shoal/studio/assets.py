@@ -32,13 +32,13 @@ def _content(name: str) -> tuple[bytes, bytes, str]:
     package, path, _ = _HOMES[name]
     content = (files(package) / path).read_bytes()
     if name == "report.css":
-        # The style of a report's page, for a sheet inside one of ours: it must not reach beyond.
+        # The style of a report, for a sheet inside one of our pages: it must not affect the rest.
         content = b".report {\n" + content + b"\n}\n"
     return content, gzip.compress(content, 6, mtime=0), hashlib.sha256(content).hexdigest()[:16]
 
 
 def address_of(name: str) -> str:
-    """Where a file is fetched: with its hash, so that browsers may keep it for good."""
+    """The address of a file, with its hash, so that browsers may cache it forever."""
     return f"/static/{_content(name)[2]}/{name}"
 
 

@@ -1,4 +1,4 @@
-"""Small drawings as SVG, made here: for pages that need no script. Colours and fonts are those of the style sheet."""
+"""Small SVG drawings for pages without script. Colours and fonts come from the style sheet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Point = tuple[float, float]
 
 
 def axis_of(times: NDArray[Any], timezone: str | None, values: NDArray[np.float64] | None = None) -> dict[str, Any]:
-    """The instants of a task for a plot: text of local time, or numbers; `day` where it all is within one day.
+    """The instants of a task for a plot: local times as text, or numbers; `day` if all are within one day.
 
     With `values`, also the range of all curves: a common scale, so that small differences look small in every pair.
 
@@ -38,14 +38,14 @@ def axis_of(times: NDArray[Any], timezone: str | None, values: NDArray[np.float6
 
 
 def _roomy(values: NDArray[np.float64]) -> tuple[float, float]:
-    """A little more than the values take."""
+    """A range slightly wider than the values."""
     finite = values[np.isfinite(values)]
     low, high = _span(finite.tolist() or [0.0])
     return low - 0.02 * (high - low), high + 0.04 * (high - low)
 
 
 def draw_pair(left: Sequence[float | None], right: Sequence[float | None], axis: dict[str, Any]) -> str:
-    """Two curves, one drawn through, one dashed, as the label page shows them without script."""
+    """Two curves, one solid, one dashed, as the label page shows them without script."""
     n = len(left)
     curves = [("curve-a", left), ("curve-b", right)]
     seen = [y for _, ys in curves for y in ys if y is not None] or [0.0]
@@ -54,7 +54,7 @@ def draw_pair(left: Sequence[float | None], right: Sequence[float | None], axis:
     body = _frame(low, high, [(i, _moment(axis, i)) for i in places], (0, max(1, n - 1)), "")
     for name, ys in curves:
         body += _line([(i, y) for i, y in enumerate(ys)], name, (0, max(1, n - 1)), (low, high))
-    return _svg(body, "Two curves over time, one drawn through, one dashed.")
+    return _svg(body, "Two curves over time, one solid, one dashed.")
 
 
 def draw_lines(
@@ -73,7 +73,7 @@ def draw_lines(
 
 
 def draw_bars(bars: Sequence[tuple[str, float]], *, about: str) -> str:
-    """Horizontal bars with their name before and their figure behind them."""
+    """Horizontal bars, each with its name on the left and its figure on the right."""
     largest = max((value for _, value in bars), default=0.0) or 1.0
     row, before, behind = 44, 92, 64
     body = ""
@@ -161,7 +161,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _thin(marks: Sequence[float], first: float, last: float) -> list[float]:
-    """Marks that do not run into each other."""
+    """Tick marks that do not overlap."""
     kept: list[float] = []
     for mark in marks:
         if not kept or mark - kept[-1] >= (last - first) / 9:

@@ -1,7 +1,8 @@
 """A closed service as an ASGI application: three addresses, a token for each request, and the studio's rules around it.
 
-`GET /about` tells what can be asked for, `GET /budget` what is left, `POST /ask` answers or refuses. Every answered and
-every refused question is a 200 of the same shape; other statuses say only that a request was none.
+`GET /about` says what can be asked, `GET /budget` what is left, and `POST /ask` answers or refuses. Answered and
+refused questions alike get status 200 and the same shape; any other status only says that the request was not a
+question.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class ClosedSettings(Reached):
 
 
 class About(BaseModel):
-    """What can be asked for, and what answers are made of."""
+    """What can be asked, and what answers consist of."""
 
     instants: int
     first: int | str
@@ -69,7 +70,7 @@ class Budget(BaseModel):
 
 
 class Detail(BaseModel):
-    """Why a request was none."""
+    """Why a request was not a question."""
 
     detail: str
 
@@ -82,7 +83,7 @@ def _service(request: Request) -> Closed:
 
 
 def _token(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)] = None) -> Token:
-    """Whose request it is. Wrong tokens make the next wrong one wait; a right one never waits for the wrong ones."""
+    """Whose request it is. A wrong token delays the next wrong one; a right token is never delayed."""
     found = _service(request).find(given.credentials) if given is not None else None
     if found is not None:
         return found
@@ -115,7 +116,7 @@ def pages(closed: Closed, *, clock: Clock | None = None) -> FastAPI:
 
     @app.get("/about")
     def about(closed: Service, token: Known) -> About:
-        """What can be asked for."""
+        """What can be asked."""
         return About(**closed.about())
 
     @app.get("/budget")
@@ -164,17 +165,17 @@ def _says(status: int, text: str) -> Any:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     ours = error.status_code in (401, 429)
-    # What the framework says of a body it could not parse may quote it.
+    # The framework's message about an unreadable body may quote it.
     words = {404: "There is no such address.", 405: "Not like this."}
     text = str(error.detail) if ours else words.get(error.status_code, "The request could not be understood.")
     return JSONResponse({"detail": text}, error.status_code, dict(error.headers or {}))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """That it is no question, not what stood in it."""
+    """Says that it is not a question, without quoting it."""
     return JSONResponse({"detail": "This is not a question for this service. See /openapi.json."}, 422)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """The answer to a failure; it is raised on from here, to where its place is logged."""
+    """The answer to a failure. The error is raised again so that its place is logged."""
     return JSONResponse({"detail": FAILED}, 500)

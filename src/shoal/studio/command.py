@@ -45,14 +45,14 @@ def studio(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket on that address; taken before anything else, so that a port in use is one clear line."""
+    """A socket on that address, opened first, so that a port in use gives one clear line."""
     listener = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        # Whoever opens the address as soon as it is printed waits instead of being turned away.
+        # A browser that opens the address as soon as it is printed waits instead of failing.
         listener.listen(2048)
     except OSError as error:
         if listener is not None:

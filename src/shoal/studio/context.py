@@ -62,7 +62,7 @@ class Studio:
         self.drafts = Drafts(project, clock)
         self.jobs = Jobs(self, project.store, clock)
         self.key = new_secret()
-        """Opens the publisher's pages on this machine, until the studio is stopped."""
+        """The key that opens the publisher's pages on this machine until the studio stops."""
 
     @property
     def publisher_cookie(self) -> str:
@@ -76,7 +76,7 @@ class Studio:
 
     @property
     def officer_cookie(self) -> str:
-        """Name of the cookie of whoever reviews a draft."""
+        """Name of an officer's cookie."""
         return f"{self._prefix}shoal-officer"
 
     @property
@@ -86,7 +86,7 @@ class Studio:
 
     @property
     def _tag(self) -> str:
-        """Tells studios on one machine apart: a browser shares cookies between ports."""
+        """Distinguishes studios on one machine: a browser shares cookies between ports."""
         return hashlib.sha256(str(self.project.folder.resolve()).encode()).hexdigest()[:8]
 
     @property
@@ -95,7 +95,7 @@ class Studio:
 
 
 def studio_of(request: Request) -> Studio:
-    """The studio a request has come to."""
+    """The studio that received a request."""
     return cast(Studio, request.app.state.studio)
 
 
@@ -103,22 +103,22 @@ InStudio = Annotated[Studio, Depends(studio_of)]
 
 
 class LogInNeeded(Exception):  # noqa: N818 - no error, but the way to the log-in page
-    """The publisher has to log in first."""
+    """The publisher must log in first."""
 
 
 async def publisher_session(request: Request, studio: InStudio) -> Session:
-    """The publisher's session, and for changes its token."""
+    """The publisher's session; for changes, its token is checked too."""
     session = studio.sessions.find_publisher(request.cookies.get(studio.publisher_cookie, ""))
     if session is None:
         raise LogInNeeded
-    # The table comes after its token in one stream, which the upload page reads itself.
+    # The token precedes the table in the same stream, which the upload page reads itself.
     if request.url.path != UPLOAD_PATH:
         await require_csrf(request, session.csrf)
     return session
 
 
 async def analyst_session(request: Request, studio: InStudio) -> Session:
-    """An analyst's session, and for changes its token."""
+    """An analyst's session; for changes, its token is checked too."""
     session = studio.sessions.find_analyst(request.cookies.get(studio.analyst_cookie, ""))
     link = None if session is None else session.link
     if session is None or link is None or link.draft or studio.project.closed_by(link.task):
@@ -128,7 +128,7 @@ async def analyst_session(request: Request, studio: InStudio) -> Session:
 
 
 async def officer_session(request: Request, studio: InStudio) -> Session:
-    """The session of whoever reviews a draft, and for changes its token."""
+    """An officer's session; for changes, its token is checked too."""
     session = studio.sessions.find_analyst(request.cookies.get(studio.officer_cookie, ""))
     if session is None or session.link is None or not session.link.draft:
         raise HTTPException(403, "This page opens with the link you were sent. The link may be closed or expired.")
@@ -154,7 +154,7 @@ Officer = Annotated[Session, Depends(officer_session)]
 
 
 def find_draft(draft: Annotated[str, Path(pattern=SLUG)], studio: InStudio, session: Publisher) -> Draft:
-    """The draft in an address, for the publisher alone: nobody else learns whether there is one."""
+    """The draft named in an address, for the publisher only: nobody else learns whether it exists."""
     try:
         return studio.drafts.get(draft)
     except InputError as error:

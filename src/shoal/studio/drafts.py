@@ -1,8 +1,8 @@
-"""Drafts: one line of work on one table, from how it is read to its release. Several may stand side by side.
+"""Drafts: work on one table, from how it is read to its release. A table may have several.
 
-A draft is a policy in the making. How its table is read belongs to the table, so that tasks and drafts agree on it; the
-draft has everything else. What was tried for it lies in the private folder drafts/, by what it was tried for: whoever
-goes back to earlier settings finds their points again.
+A draft is an unfinished policy. How its table is read is stored with the table, so that tasks and drafts agree; the
+draft has everything else. Points that were tried are kept in the private folder drafts/ under a digest of their
+settings, so that returning to earlier settings brings their points back.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 TRIED = ("data", "roles", "keep", "adversary", "require", "method", "search", "engine", "seed")
 """Fields of a policy that its points depend on."""
 USUAL = {"require": {"utility": {"information-loss": {"at_most": 0.3}}}, "release": {"ledger": LEDGER}}
-"""What a policy says by default."""
+"""The defaults of a policy."""
 STEPS = ("table", "purpose", "explore", "review", "release")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A draft as it stands; reading it again shows what was changed since."""
+    """A draft in its current state; read it again to see later changes."""
 
     name: str
     table: str
@@ -45,12 +45,12 @@ class Draft:
     chosen_at: dict[str, Any] | None
     """Number and limits of the chosen point, and its exploration."""
     sheet: dict[str, Any] | None
-    """Of what a decision sheet was made last: `digest` and number of the point."""
+    """What the last decision sheet was made from: `digest` and the number of the point."""
     _drafts: Drafts
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Its title."""
         return self.policy.title or self.name
 
     @property
@@ -65,19 +65,19 @@ class Draft:
 
     @property
     def target(self) -> Path:
-        """Where its release is written: a closed one stays in a folder of its own, which is only asked."""
+        """Where its release is written. A closed one stays in its own folder, which only answers questions."""
         if self.policy.release.model == "closed":
             return self.base / "closed" / self.name
         return self._drafts.project.release(self.name)
 
     @property
     def is_released(self) -> bool:
-        """Whether its release was made."""
+        """Whether its release has been made."""
         return any((self.target / part / "release.json").is_file() for part in ("", "release"))
 
     @property
     def tried_for(self) -> str:
-        """What the points of its exploration depend on, as a short digest: settings and table."""
+        """A short digest of what the points of its exploration depend on: settings and table."""
         status = self._drafts.project.table(self.table).stat()
         settings = self.policy.model_dump(mode="json", by_alias=True, include=set(TRIED))
         text = json.dumps([settings, status.st_size, status.st_mtime_ns], sort_keys=True)
@@ -85,12 +85,12 @@ class Draft:
 
     @property
     def is_explored(self) -> bool:
-        """Whether anything was tried for it as it stands."""
+        """Whether anything was tried with its current settings."""
         return self._exploration_folder.is_dir()
 
     @property
     def exploration(self) -> Exploration:
-        """What is tried for it; made if there is none."""
+        """Its exploration, created if necessary."""
         from shoal.process.exploration import Exploration
 
         folder = self._exploration_folder
@@ -119,7 +119,7 @@ class Draft:
 
     @property
     def chosen_policy(self) -> Policy:
-        """The policy whose run gives the chosen point: that of the exploration, with the words of the draft."""
+        """The policy that produces the chosen point: that of the exploration, with the texts of the draft."""
         if self.chosen is None or self.chosen_at is None:
             raise ParameterError("No point is chosen. Choose one under Explore.")
         found = self.exploration.policy_at(
@@ -148,7 +148,7 @@ class Drafts:
             return [name for (name,) in connection.execute("select draft from drafts order by rowid desc")]
 
     def all(self) -> list[Draft]:
-        """All whose table is still there, the newest first."""
+        """All drafts whose table still exists, newest first."""
         tables = set(self.project.tables())
         return [draft for draft in map(self.get, self.names()) if draft.table in tables]
 
@@ -179,7 +179,7 @@ class Drafts:
         )
 
     def add(self, table: str, fields: Mapping[str, Any] | None = None) -> str:
-        """A new draft about a table; gives its name."""
+        """Create a draft for a table; returns its name."""
         self.project.table(table)
         stem = table.rpartition(".")[0][:60]
         with self.project.store.writing() as connection:
@@ -192,7 +192,7 @@ class Drafts:
         return name
 
     def open_policy(self, text: str, file_name: str) -> str:
-        """A new draft from a policy file; gives its name. Its table must be in the project."""
+        """Create a draft from a policy file; returns its name. The table must be in the project."""
         policy = parse_policy(text, name=file_name)
         table = Path(policy.data.path or "").name
         if table not in self.project.tables():
@@ -203,7 +203,7 @@ class Drafts:
         self.project.set_reading(table, settings)
         fields = policy.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"data"})
         release = fields.get("release", {})
-        # Where anything is written is the project's choice: a file may come from anybody.
+        # The project decides where anything is written: a file may come from anyone.
         for name in ("to", "private", "overwrite", "sign"):
             release.pop(name, None)
         if release.get("ledger"):
@@ -211,7 +211,7 @@ class Drafts:
         return self.add(table, fields)
 
     def save(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Keep the fields of a draft's policy, all but those of reading; refused where they are none."""
+        """Save the fields of a draft's policy, except those for reading; refused if they are not valid."""
         draft = self.get(name)
         try:
             self._policy(draft.table, dict(fields))
@@ -221,7 +221,7 @@ class Drafts:
             connection.execute("update drafts set policy = ? where draft = ?", (json.dumps(dict(fields)), name))
 
     def fields(self, name: str) -> dict[str, Any]:
-        """The fields of a draft's policy as they were saved."""
+        """The saved fields of a draft's policy."""
         with self.project.store.reading() as connection:
             row = connection.execute("select policy from drafts where draft = ?", (name,)).fetchone()
         if row is None:
@@ -229,12 +229,12 @@ class Drafts:
         return dict(json.loads(row[0]))
 
     def set_chosen(self, name: str, chosen: Mapping[str, Any]) -> None:
-        """Remember the point that was chosen."""
+        """Save the chosen point."""
         with self.project.store.writing() as connection:
             connection.execute("update drafts set chosen = ? where draft = ?", (json.dumps(dict(chosen)), name))
 
     def set_sheet(self, name: str, sheet: Mapping[str, Any]) -> None:
-        """Remember of what a decision sheet was made."""
+        """Save what a decision sheet was made from."""
         with self.project.store.writing() as connection:
             connection.execute("update drafts set sheet = ? where draft = ?", (json.dumps(dict(sheet)), name))
 

@@ -1,7 +1,8 @@
 """Explore: every point of a draft's search, risk against loss, and the limits that decide between them.
 
-A point is a release that was made, checked and attacked. The page holds all of them, so moving a limit asks nobody;
-a point's curves are fetched when someone looks at it. Without script the limits are a form and the points a table.
+A point is a release that was made, checked and attacked. The page holds all points, so moving a limit needs no request;
+the curves of a point are fetched when someone looks at it. Without script, the limits are a form and the points a
+table.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def show_explore(request: Request, studio: InStudio, session: Publisher, draft: 
         refused=[point for point in points if point["refused"] is not None],
         said={point["number"]: state_of(point, screen, best) for point in points if point["refused"] is None},
         best=best,
-        # Without script the best point stands for the selected one.
+        # Without script, the best point is shown as the selected one.
         selected=next((p for p in points if p["number"] == (best if selected is None else selected)), None),
         address=urlencode({name: value for name, value in screen.fields.items() if value}),
         progress=progress,
@@ -83,7 +84,7 @@ def show_explore(request: Request, studio: InStudio, session: Publisher, draft: 
 def list_points(
     studio: InStudio, session: Publisher, draft: OfDraft, known: Annotated[str, Query(max_length=20_000)] = ""
 ) -> JSONResponse:
-    """The points whose versions are not among those known, and how far the search is."""
+    """Points that are new or have changed, and the progress of the search."""
     progress, points = _progress(studio, draft)
     purpose, seen = _purpose(draft), set(known.split(","))
     shown = [shown_point(point, purpose) for point in points]
@@ -92,14 +93,14 @@ def list_points(
 
 @router.get("/points/{number}")
 def show_point(number: Number, session: Publisher, draft: OfDraft) -> JSONResponse:
-    """Curves and attacks of a point; made when first asked for."""
+    """Curves and attacks of a point, computed when first requested."""
     point = _find(draft, number)
     return JSONResponse(without_infinities(opened(draft).detail(number) | {"risks": point["risks"]}))
 
 
 @router.get("/points/{number}/policy.yaml")
 def download_policy(number: Number, request: Request, session: Publisher, draft: OfDraft) -> Response:
-    """The policy that gives this point, with the limits on the screen."""
+    """The policy that produces this point, with the limits on the screen."""
     _find(draft, number)
     screen = screen_of(request.query_params, draft, _points(draft), _purpose(draft))
     text = policy_text(opened(draft).policy_at(number, **screen.limits))
@@ -109,7 +110,7 @@ def download_policy(number: Number, request: Request, session: Publisher, draft:
 
 @router.post("/choice")
 async def choose_point(request: Request, session: Publisher, draft: OfDraft) -> Response:
-    """Choose the point and the limits on the screen, and go on to the review."""
+    """Choose the point and the limits on the screen, and continue to the review."""
     form = await request.form()
     given = form.get("number")
     if not isinstance(given, str) or not given.isdecimal():
@@ -121,14 +122,14 @@ async def choose_point(request: Request, session: Publisher, draft: OfDraft) -> 
 
 @router.post("/search")
 def start_search(request: Request, studio: InStudio, session: Publisher, draft: OfDraft) -> Response:
-    """Begin the search, or go on where it was stopped."""
+    """Start the search, or continue where it stopped."""
     start(studio, draft)
     return _answer_search(request, studio, draft)
 
 
 @router.post("/stop")
 def stop_search(request: Request, studio: InStudio, session: Publisher, draft: OfDraft) -> Response:
-    """Stop the search after the point it is at; what was found is kept."""
+    """Stop the search after the current point; what was found is kept."""
     job = studio.jobs.of(JOB, draft=draft.name)
     if job is not None:
         studio.jobs.stop(job.job)
@@ -136,15 +137,15 @@ def stop_search(request: Request, studio: InStudio, session: Publisher, draft: O
 
 
 def start(studio: Studio, draft: Draft) -> str:
-    """Put the search of a draft in line; gives the job's name."""
+    """Queue the search of a draft; returns the name of the job."""
     return studio.jobs.start(f"Exploring {draft.title}", JOB, {"draft": draft.name}, back=_base(draft))
 
 
 @job_kind(JOB)
 def _explore(studio: Studio, arguments: dict[str, Any], progress: Progress) -> str:
-    """Search for a draft as it stands; where its settings change meanwhile, for those instead."""
+    """Search with the current settings of a draft; if they change meanwhile, with the new ones."""
     name = arguments["draft"]
-    # A point that was begun is finished: stopping inside a step would lose it.
+    # Finish a point that was started: stopping inside a step would lose it.
     progress.may_stop = False
     sought = None
     while not progress.stopping() and (draft := studio.drafts.get(name)).tried_for != sought:
@@ -169,7 +170,7 @@ def _base(draft: Draft) -> str:
 
 
 def opened(draft: Draft) -> Exploration:
-    """The exploration of a draft; kept open, because it reads its table once."""
+    """The exploration of a draft, kept open so that the table is read only once."""
     with _lock:
         key = (str(draft.folder), draft.name, draft.tried_for)
         found = _opened.pop(key, None) or draft.exploration
@@ -192,8 +193,8 @@ def _find(draft: Draft, wanted: int) -> dict[str, Any]:
 
 
 def _progress(studio: Studio, draft: Draft) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """How far the search is, and its points."""
-    # The state before the points: whoever hears that it is complete has heard of all of them.
+    """The progress of the search, and its points."""
+    # State first, then points: a client that hears "complete" has then received all points.
     job = studio.jobs.of(JOB, draft=draft.name)
     is_running = job is not None and not job.ended
     state: str = opened(draft).state if draft.is_explored else "new"
@@ -211,7 +212,7 @@ def _progress(studio: Studio, draft: Draft) -> tuple[dict[str, Any], list[dict[s
 
 
 def _purpose(draft: Draft) -> dict[str, Any]:
-    """What loss is: the measure of the purpose."""
+    """The measure that serves as the loss: that of the purpose."""
     found = dict(opened(draft).purpose)
     short = "loss" if found["goal"] == "lower" else "utility"
     return found | {"title": measure_title(found["measure"]), "short": short}

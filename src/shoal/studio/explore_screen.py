@@ -15,12 +15,12 @@ from shoal.report.units import duration
 from shoal.studio.drafts import Draft
 
 UTILITY = "utility."
-"""How fields of a form name a limit on a measure: utility.information-loss."""
+"""Prefix of form fields for limits on measures, such as utility.information-loss."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A limit on a measure, as it is on the screen."""
+    """A limit on a measure, as shown on the screen."""
 
     measure: str
     bound: str
@@ -39,7 +39,7 @@ class Bound:
         return typed(self.value, self.unit)
 
     def keeps(self, value: float | None) -> bool:
-        """Whether a figure is within it; no figure is not."""
+        """Whether a figure is within it; a missing figure is not."""
         if self.value is None:
             return True
         if value is None:
@@ -49,7 +49,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Screen:
-    """What is on the screen: the limits, and which points are looked at."""
+    """The state of the screen: the limits, and the points that are open."""
 
     risk: float
     utility: tuple[Bound, ...]
@@ -58,12 +58,13 @@ class Screen:
     compared: tuple[int, ...]
 
     def misses(self, point: Mapping[str, Any]) -> list[str]:
-        """Which limits a point is beyond: `risk` and names of measures."""
+        """The limits that a point exceeds: `risk` and names of measures."""
         found = [] if point["risk"] is not None and point["risk"] <= self.risk else ["risk"]
         return found + [b.measure for b in self.utility if not b.keeps(value_of(point, b.measure))]
 
     def best(self, points: list[dict[str, Any]], goal: str) -> int | None:
-        """Number of the most useful point within all limits; of equals the one that hides better, then the first."""
+        """Number of the most useful point within all limits; among equals the one with the lower risk, then the
+        first."""
         sign = -1.0 if goal == "higher" else 1.0
         measure = self.utility[0].measure
         good = [
@@ -87,7 +88,7 @@ class Screen:
 def screen_of(
     given: QueryParams | FormData, draft: Draft, points: Sequence[Mapping[str, Any]], purpose: Mapping[str, Any]
 ) -> Screen:
-    """Limits and points from an address or a form; what is not given is as the draft has it."""
+    """Limits and points from an address or a form; anything missing is taken from the draft."""
     require = draft.policy.require
     kept = draft.chosen_at if draft.chosen is not None and draft.chosen_at is not None else {}
     risk = require.risk.at_most if kept.get("risk") is None else float(kept["risk"])
@@ -115,7 +116,7 @@ def screen_of(
 
 
 def _bound(measure: str, score: Mapping[str, Any], limit: Any, kept: Mapping[str, Any]) -> Bound:
-    """A limit of the policy by what the measure is for, as it was chosen last."""
+    """The limit on a measure, as last chosen or as the policy states it."""
     usual = "at_least" if score.get("goal") == "higher" else "at_most"
     bound = (
         usual if limit is None or getattr(limit, usual) is not None else {"at_most": "at_least"}.get(usual, "at_most")
@@ -125,7 +126,7 @@ def _bound(measure: str, score: Mapping[str, Any], limit: Any, kept: Mapping[str
 
 
 def limit_shown(bound: Bound, purpose: Mapping[str, Any]) -> dict[str, Any]:
-    """A limit as the page's script has it."""
+    """A limit for the page's script."""
     return {
         "measure": bound.measure,
         "bound": bound.bound,
@@ -137,7 +138,7 @@ def limit_shown(bound: Bound, purpose: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(given: Any, unit: str, name: str) -> float | None:
-    """A limit as someone typed it, shares in per cent; None if the field is empty."""
+    """A limit as typed, shares in per cent; None if the field is empty."""
     text = "" if given is None else str(given).strip()
     if not text:
         return None
@@ -147,7 +148,7 @@ def _typed(given: Any, unit: str, name: str) -> float | None:
         value = math.nan
     if not math.isfinite(value):
         raise ParameterError(f"The limit for {measure_title(name)} is not a number.")
-    # 10 % is 0.1, not a hair beside it.
+    # 10 % must be exactly 0.1.
     return float(f"{value / 100:.10g}") if unit == "share" else value
 
 
@@ -190,12 +191,12 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def shown_point(point: Mapping[str, Any], purpose: Mapping[str, Any]) -> dict[str, Any]:
-    """A point as the page has it: figures in words, and nothing it has no use for."""
+    """A point for the page: figures as text, and nothing the page does not need."""
     kept = ("number", "method", "label", "refused", "on", "risk", "risk_interval", "lights", "guarantee")
     found = {name: point.get(name) for name in kept}
     found |= {
         "title": method_title(point["method"]),
-        # A point may come again, tried on more subjects.
+        # A point may be sent again after being tried on more subjects.
         "version": f"{point['number']}.{point.get('n_subjects', 0)}",
         "scores": {
             name: {key: score[key] for key in ("value", "unit", "goal")} | {"title": measure_title(name)}
@@ -236,7 +237,7 @@ def method_title(name: str) -> str:
 
 
 def state_of(point: Mapping[str, Any], screen: Screen, best: int | None) -> str:
-    """Which limits a point is beyond."""
+    """The limits that a point exceeds, in words."""
     misses = screen.misses(point)
     if misses:
         return "beyond the limit for " + " and ".join(measure_title(name) for name in misses)
@@ -244,7 +245,7 @@ def state_of(point: Mapping[str, Any], screen: Screen, best: int | None) -> str:
 
 
 def without_infinities(found: Any) -> Any:
-    """The same without infinities and NaN, which JSON has no word for."""
+    """The same without infinities and NaN, which JSON cannot express."""
     if isinstance(found, Mapping):
         return {name: without_infinities(value) for name, value in found.items()}
     if isinstance(found, list | tuple):

@@ -1,14 +1,14 @@
-"""What a form sent, as texts by name: for forms whose fields follow from the data or from lists of methods."""
+"""Form fields as text by name, for forms whose fields depend on the data or on lists of methods."""
 
 from __future__ import annotations
 
 from fastapi import Request
 
 Given = dict[str, list[str]]
-"""What was sent, by field; empty fields are not in it."""
+"""What was sent, by field; empty fields are omitted."""
 
 LONGEST = 500
-"""Characters of a field."""
+"""Maximum number of characters in a field."""
 
 
 async def read_form(request: Request) -> Given:

@@ -1,9 +1,9 @@
-"""Tables that are private in a project: what was protected once is not shown as it is.
+"""Private tables of a project: series that were protected once are never shown as they are.
 
-A table is private when a release was made of it, or a task that shows anything but the series themselves. Whether one
-was released is known from the studio's own record. A release made elsewhere and put here does not say of which table it
-is. Unless it can be of a table on record, every table with as many rows as its certificate says counts as that one, and
-where it says nothing every table.
+A table is private if a release was made from it, or a task that shows anything but the series themselves. The studio
+records which tables it released. A release made elsewhere and copied here does not say which table it came from. Unless
+it can belong to a recorded table, every table with as many rows as its certificate states counts as private, and if it
+states none, every table does.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from shoal.studio.project import Project, Reading, stored_reading
 
 @contextmanager
 def protecting(project: Project, table: str, panel: Panel, reading: Reading) -> Iterator[None]:
-    """Make a table private while a release or a task of means is made of it, and for good unless that is refused.
+    """Make a table private while a release or a task of means is made from it, and permanently unless that is refused.
 
-    With it, public tasks of the table are closed, and those that show one of its series. `reading` is how the panel was
+    This also closes public tasks of the table, and those that show one of its series. `reading` is how the panel was
     read.
     """
     shown = [name for name, task in project.public_tasks().items() if any(copies(task.values, panel.rows))]
@@ -60,7 +60,7 @@ def hidden_tables(project: Project) -> list[str]:
 
 
 def refuse_hidden(project: Project, table: str) -> None:
-    """Raise where a table is private."""
+    """Raise if a table is private."""
     if table in hidden_tables(project):
         raise GuaranteeNotMetError(
             f"{table} is private in this project: a task of means or a release was made from it. Its series are not "
@@ -69,7 +69,7 @@ def refuse_hidden(project: Project, table: str) -> None:
 
 
 def refuse_closed(project: Project, task: str) -> None:
-    """Raise where series that a public task shows have become private."""
+    """Raise if series that a public task shows have become private."""
     if closed := project.closed_by(task):
         raise GuaranteeNotMetError(
             f"The task {task} shows series of {closed} as they are, but a task of means or a release was made from "
@@ -80,7 +80,7 @@ def refuse_closed(project: Project, task: str) -> None:
 
 
 def refuse_renamed(project: Project, table: str, panel: Panel) -> None:
-    """Raise where series of a private table come again under other names, by which the ledger would not know them."""
+    """Raise if series of a private table appear under other names, which the ledger would not recognise."""
     names = _subjects(panel)
     for other in hidden_tables(project):
         if other == table:
@@ -100,7 +100,7 @@ def refuse_renamed(project: Project, table: str, panel: Panel) -> None:
 
 
 def hidden_panels(project: Project, shown: str) -> list[Panel]:
-    """The series of every private table, to be compared with those of `shown`, however the two are read."""
+    """The series of every private table, for comparison with those of `shown`, however the two are read."""
     panels = []
     for table in hidden_tables(project):
         with suppress(ShoalError):
@@ -124,24 +124,24 @@ def _panels(project: Project, table: str, shown: str) -> Iterator[Panel]:
 
 
 def _subjects(panel: Panel) -> list[str]:
-    """What the subject of each series is called."""
+    """The name of the subject of each series."""
     return [text_of(name) for name in (panel.ids if panel.subjects is None else panel.subjects).tolist()]
 
 
 def _released_rows(project: Project) -> set[int | None]:
-    """How many rows the tables had that releases here were made from; None of one that does not say."""
+    """Row counts of the tables that releases here were made from; None for a release that does not state it."""
     found: set[int | None] = set()
     for release in project.releases():
         try:
             certificate = json.loads((project.release(release) / "release.json").read_bytes())
             found.add(certificate["input"]["rows"])
         except (OSError, ValueError, KeyError, TypeError):
-            continue  # no certificate, so nothing that says what it was made from
+            continue  # no certificate, so nothing says what it was made from
     return found
 
 
 def _rows(project: Project, table: str) -> int | None:
-    """How many rows a table has; None if that cannot be told."""
+    """Number of rows of a table; None if unknown."""
     try:
         with open_table(str(project.table(table)), None) as opened:
             return sum(len(batch[0]) for batch in opened.batches([0]))

@@ -1,4 +1,4 @@
-"""The publisher's start page: tables first, then what is made of them and how far it is."""
+"""The publisher's start page: tables first, then the work on them and its progress."""
 
 from __future__ import annotations
 

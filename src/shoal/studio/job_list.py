@@ -1,4 +1,4 @@
-"""The list of jobs, and the page of one: how far it is, and how to stop it or go on."""
+"""The list of jobs, and the page of a job: its progress, and how to stop or continue it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Name = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 
 @router.get("/jobs")
 def show_jobs(studio: InStudio, session: Publisher) -> HTMLResponse:
-    """All jobs, the newest first; the page reloads itself while one is under way."""
+    """All jobs, newest first; the page reloads itself while one is running."""
     jobs = studio.jobs.listed()
     return page("jobs.html.j2", jobs=jobs, busy=any(not job.ended for job in jobs), session=session, step="jobs")
 
 
 @router.get("/jobs/{job}")
 def show_job(job: Name, studio: InStudio, session: Publisher) -> Response:
-    """How far a job is; the page reloads itself until it has ended, then leads on."""
+    """The progress of a job; the page reloads itself until the job ends, then moves on to the result."""
     found = _find(studio, job)
     if found.status == "done":
         return RedirectResponse(found.leads_to, 303)
@@ -42,7 +42,7 @@ def stop_job(job: Name, studio: InStudio, session: Publisher) -> Response:
 
 @router.post("/jobs/{job}/again")
 def begin_again(job: Name, studio: InStudio, session: Publisher) -> Response:
-    """Do the work of a job that has ended once more; what goes on where it was does so."""
+    """Run a finished job again; work that can resume does."""
     found = _find(studio, job)
     again = studio.jobs.start(found.title, found.kind, found.arguments, back=found.back)
     return RedirectResponse(f"/jobs/{again}", 303)

@@ -1,7 +1,7 @@
-"""Long work in the background, one piece at a time: how far it is, how to stop it, and how it goes on after a restart.
+"""Long work in the background, one job at a time: its progress, how to stop it, and how it resumes after a restart.
 
-A job is a kind of work and its arguments, both in the database, so that a studio that was killed takes up what had not
-ended. Work writes its result whole or not at all, and may be done again. How far it is stays in memory.
+A job is a kind of work and its arguments, both stored in the database, so that a studio that was killed resumes
+unfinished jobs. Work writes its result completely or not at all, and may be repeated. Progress is kept in memory only.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Status = Literal["waiting", "running", "done", "refused", "failed", "stopped"]
 MOST_LISTED = 100
 MOST_WAITING = 20
 MOST_STARTS = 3
-"""How often a job is started: one that crashes the whole studio must not do so for ever."""
+"""How often a job may be started: one that crashes the whole studio must not do so forever."""
 
 Work = Callable[["Studio", dict[str, Any], "Progress"], str]
-"""What a job does: it returns the page with its result."""
+"""The work of a job; it returns the page with the result."""
 
 _KINDS: dict[str, Work] = {}
 
 
 def job_kind(name: str) -> Callable[[Work], Work]:
-    """Let jobs be of this kind."""
+    """Register a kind of work."""
 
     def known(work: Work) -> Work:
         _KINDS[name] = work
@@ -69,12 +69,12 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether it has ended."""
         return self.status not in ("waiting", "running")
 
 
 class Progress:
-    """Where a job tells its step, and hears that it is to stop; what `process` calls steps."""
+    """Receives the steps of a job and tells it to stop; what `process` calls `steps`."""
 
     def __init__(self, tell: Callable[..., None], stop: threading.Event) -> None:
         self._tell, self._stop = tell, stop
@@ -83,22 +83,22 @@ class Progress:
         """Whether the job may stop before the next step: not while something is being written."""
 
     def start(self, name: str) -> None:
-        """A step begins."""
+        """Start a step."""
         self._name = name
         self._tell(step=name, done=None, total=None)
         self._heed()
 
     def advance(self, done: int, total: int) -> None:
-        """The step is that far."""
+        """Report progress within the step."""
         self._tell(step=self._name, done=done, total=total)
         self._heed()
 
     def say(self, text: str) -> None:
-        """What was taken for a subject, shown as a step."""
+        """Show a note, such as what was taken for a subject, as a step."""
         self._tell(step=text)
 
     def stopping(self) -> bool:
-        """Whether it is to stop; for work that stops by itself."""
+        """Whether it should stop; for work that stops by itself."""
         return self._stop.is_set()
 
     def _heed(self) -> None:
@@ -114,12 +114,12 @@ class Jobs:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="studio-job")
         self._lock = threading.Lock()
         self._live: dict[str, dict[str, Any]] = {}
-        """How far a job is."""
+        """The progress of a job."""
         self._stops: dict[str, threading.Event] = {}
         self._closing = self._resumed = False
 
     def start(self, title: str, kind: str, arguments: Mapping[str, Any], *, back: str) -> str:
-        """Put work in line; gives the job's name. The same work that has not ended yet is not begun twice."""
+        """Queue work; returns the name of the job. Work that is already queued or running is not queued twice."""
         text, name = json.dumps(arguments, sort_keys=True), secrets.token_hex(8)
         with self._store.writing() as connection:
             rows = connection.execute(
@@ -143,7 +143,7 @@ class Jobs:
         return name
 
     def resume(self) -> None:
-        """Take up what had not ended when the studio was stopped or killed; once."""
+        """Resume, once, what was unfinished when the studio stopped or was killed."""
         with self._lock:
             if self._resumed:
                 return
@@ -158,20 +158,20 @@ class Jobs:
         return next(iter(self._select("where job = ?", job)), None)
 
     def listed(self) -> list[Job]:
-        """All that are known, the newest first."""
+        """All recorded jobs, newest first."""
         return self._select("order by rowid desc")
 
     def under_way(self) -> list[Job]:
-        """Jobs that have not ended, in their order."""
+        """Unfinished jobs, in order."""
         return self._select("where status in ('waiting', 'running') order by rowid")
 
     def of(self, kind: str, **arguments: Any) -> Job | None:
-        """The latest job of a kind with these arguments among its own."""
+        """The latest job of a kind whose arguments include these."""
         found = self._select("where kind = ? order by rowid desc", kind)
         return next((job for job in found if arguments.items() <= job.arguments.items()), None)
 
     def stop(self, job: str) -> None:
-        """Stop a job: at once where it waits, else at its next step."""
+        """Stop a job: at once if it is waiting, else at its next step."""
         with self._store.writing() as connection:
             connection.execute("update jobs set status = 'stopped' where job = ? and status = 'waiting'", (job,))
         with self._lock:
@@ -179,7 +179,7 @@ class Jobs:
                 self._stops[job].set()
 
     def close(self) -> None:
-        """Stop at the next step; what had not ended goes on when the studio is started again."""
+        """Stop at the next step; unfinished jobs resume when the studio starts again."""
         self._closing = True
         with self._lock:
             for stop in self._stops.values():
@@ -224,7 +224,7 @@ class Jobs:
             self._end(name, "done", leads_to=page)
 
     def _stopped(self, name: str) -> None:
-        """The end of a job someone stopped; where the studio itself stops, it goes on another time."""
+        """End a job that someone stopped; if the studio itself is stopping, the job resumes later."""
         if not self._closing:
             self._end(name, "stopped", "It was stopped. What it had found so far is kept.")
             return

@@ -1,7 +1,7 @@
-"""The analyst's page: two curves, one question, three answers. And the same as JSON for its script.
+"""The analyst's page: two curves, one question, three answers; and the same as JSON for its script.
 
-An analyst gets curves of the task, which are protected or public, and counts. Not which curves they are, not which
-questions are repetitions, nothing of other analysts.
+An analyst gets the task's curves, which are protected or public, and counts; not which curves they are, nor which
+questions are repeated, nor anything about other analysts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Pair(BaseModel):
 
 
 class State(BaseModel):
-    """Where the analyst is."""
+    """The analyst's progress."""
 
     pair: Pair | None
     """None if all questions are answered."""
@@ -54,7 +54,7 @@ class Given(BaseModel):
 
 
 class Undone(BaseModel):
-    """Which answer to take back: the latest."""
+    """The answer to undo: the latest."""
 
     position: Position
 
@@ -95,21 +95,21 @@ def undo_form(studio: InStudio, session: Analyst, form: Annotated[Undone, Form()
 
 @router.get("/label/api/state")
 def state(studio: InStudio, session: Analyst) -> State:
-    """Where the analyst is, and the next pair."""
+    """The analyst's progress, and the next pair."""
     task, analyst = _who(session)
     return _state(studio, task, studio.answers.standing(task, analyst))
 
 
 @router.post("/label/api/answer")
 def answer(studio: InStudio, session: Analyst, given: Given) -> State:
-    """Store an answer; gives the next pair."""
+    """Store an answer; returns the next pair."""
     _give(studio, session, given)
     return state(studio, session)
 
 
 @router.post("/label/api/undo")
 def undo(studio: InStudio, session: Analyst, undone: Undone) -> State:
-    """Take the latest answer back; gives its pair."""
+    """Undo the latest answer; returns its pair."""
     _undo(studio, session, undone)
     return state(studio, session)
 

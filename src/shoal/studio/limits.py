@@ -1,4 +1,4 @@
-"""How much a request may send. Pure ASGI, so nothing is gathered in memory before it is counted."""
+"""Limits on the size of requests. Pure ASGI, so nothing is held in memory before it is counted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ UPLOAD_PATH = "/tables"
 class BodyLimit:
     """Answers 413 as soon as a body exceeds its limit, whatever it announced.
 
-    A body that announces more than it may have is refused before it is read; one that announces less, or nothing, is
-    counted as it comes.
+    A body that announces too much is refused before it is read; one that announces less, or nothing, is counted as it
+    arrives.
     """
 
     def __init__(self, app: ASGIApp, *, refuse: Callable[[], ASGIApp], upload_bytes: int = UPLOAD_BYTES) -> None:
@@ -43,7 +43,7 @@ class BodyLimit:
             refused = True
             if not started:
                 await self._refuse()(scope, receive, send)
-            # The rest of the application sees a client that has gone.
+            # To the rest of the application, the client has disconnected.
             return {"type": "http.disconnect"}
 
         async def unless_refused(message: Message) -> None:

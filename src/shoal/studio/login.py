@@ -1,4 +1,4 @@
-"""The ways in: the publisher's key or password, the link of an analyst or an officer. And the way out."""
+"""Logging in with the publisher's key or password, or with the link of an analyst or officer; and logging out."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class LogIn(BaseModel):
 
 @router.get("/enter/{key}")
 def enter(key: str, request: Request, studio: InStudio) -> Response:
-    """Log the publisher in by the key that was printed at the start."""
+    """Log the publisher in with the key that was printed at the start."""
     if studio.settings.password is not None:
         return plain_page(*CLOSED, 403)
-    # Nobody guesses 256 bits, so the right key never waits for wrong ones, whoever sent those.
+    # Nobody guesses 256 bits, so the right key is never delayed by wrong ones.
     if same(fingerprint(key), fingerprint(studio.key)):
         return _logged_in(studio)
-    # A picture in any page can ask for this address: that is no attempt of whoever looks at the page.
+    # An image in any page can request this address; that is not an attempt by the person viewing the page.
     if is_foreign(request.headers):
         return plain_page(*CLOSED, 403)
     if wait := studio.slowing.attempt(_client(request)):
@@ -51,12 +51,12 @@ def show_log_in(request: Request, studio: InStudio) -> HTMLResponse:
 
 @router.post("/login")
 async def log_in(request: Request, studio: InStudio, form: Annotated[LogIn, Form()]) -> Response:
-    """Log the publisher in by password."""
+    """Log the publisher in with a password."""
     visitor = request.cookies.get(studio.visitor_cookie)
     if visitor is None:
         raise HTTPException(403, "The form was too old or came from elsewhere. Go back, reload the page, try again.")
     await require_csrf(request, csrf_token(visitor))
-    # Hashing takes a while, and others should not wait for it.
+    # Hashing takes a while and must not block others.
     return await run_in_threadpool(_check_password, request, studio, form.password)
 
 
@@ -83,7 +83,7 @@ def log_out(request: Request, studio: InStudio, session: Publisher) -> Response:
 
 @router.get("/open/{token}")
 def open_link(token: str, studio: InStudio) -> Response:
-    """Open the link of an analyst or an officer; whatever is wrong with one, the answer is the same."""
+    """Open the link of an analyst or an officer. The answer is the same whatever is wrong with a link."""
     link = studio.links.find(token)
     if link is None or (not link.draft and studio.project.closed_by(link.task)):
         return plain_page(*CLOSED, 403)

@@ -1,4 +1,4 @@
-"""From labels to a metric, and what it is worth to the publisher's purpose."""
+"""From labels to a metric, and how much it helps the publisher's purpose."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Learning(BaseModel):
 
 
 class Comparison(BaseModel):
-    """What matters about the series, and how large groups are."""
+    """What matters about the series, and the size of groups."""
 
     table: TableName
     interest: Literal["segment", "window-total", "arrival", "departure", "time-occupied"] = "segment"
@@ -47,7 +47,7 @@ class Comparison(BaseModel):
 
 @router.post("/tasks/{task}/curve")
 def measure_curve(task: Name, studio: InStudio, session: Publisher) -> Response:
-    """Measure what the labels so far give, and whether more are worth it."""
+    """Measure what the labels so far contribute, and whether more are worthwhile."""
     _known(studio, task)
     job = studio.jobs.start(f"Measuring the labels of {task}", "curve", {"task": task}, back=f"/tasks/{task}")
     return RedirectResponse(f"/jobs/{job}", 303)
@@ -98,9 +98,9 @@ def show_comparison(task: Name, studio: InStudio, session: Publisher) -> HTMLRes
     found = studio.project.result(task, "compare")
     drawing = ""
     if found:
-        # Where the generic metric loses nothing there is nothing to compare with.
+        # If the generic metric loses nothing, there is nothing to compare with.
         bars = [(row["name"], row["relative"] or 0.0) for row in found["rows"]]
-        drawing = draw_bars(bars, about="Loss on the interest, as a share of the generic metric's.")
+        drawing = draw_bars(bars, about="Loss on the interest, as a share of the generic metric's loss.")
     return page(
         "compare.html.j2",
         name=task,
@@ -116,7 +116,7 @@ def show_comparison(task: Name, studio: InStudio, session: Publisher) -> HTMLRes
 
 @router.post("/tasks/{task}/compare")
 def make_comparison(task: Name, studio: InStudio, session: Publisher, form: Annotated[Comparison, Form()]) -> Response:
-    """Group the originals by each metric and see how far the interest moves. For the publisher only."""
+    """Group the originals by each metric and measure how far the interest moves. For the publisher only."""
     _known(studio, task)
     find_interest(form)
     studio.project.table(form.table)
@@ -141,7 +141,7 @@ def compare_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -
 
 
 def _said(loss: float, form: Comparison, panel: Panel) -> str:
-    """A loss with its unit: times as times where the table has them, readings in the unit of the table."""
+    """A loss with its unit: times as times if the table has them, readings in the unit of the table."""
     if form.interest in ("segment", "window-total"):
         return amount(loss, unit_of(panel.channels[0]) or IN_UNIT_OF_DATA)
     if panel.times.dtype.kind == "M" and panel.n_instants > 1:
@@ -150,7 +150,7 @@ def _said(loss: float, form: Comparison, panel: Panel) -> str:
 
 
 def find_interest(form: Comparison) -> interests.Interest:
-    """The interest a form describes.
+    """The interest that a form describes.
 
     Examples
     --------
@@ -192,9 +192,9 @@ def _instant(text: str) -> int | str:
 
 
 def _write_labels(folder: FilePath, labels: Labels) -> None:
-    """Keep labels in the folder of the task, where `shoal learn` finds them.
+    """Store labels in the folder of the task, where `shoal learn` finds them.
 
-    Anyone who was also handed files there answers by those; what came in that way is not replaced.
+    Labels imported from an analyst's files are not replaced.
     """
     by_file = {analyst for analyst in labels.analysts if load_asked(folder, analyst)}
     store_labels(folder, Labels(tuple(label for label in labels if label.analyst not in by_file)))
@@ -203,4 +203,4 @@ def _write_labels(folder: FilePath, labels: Labels) -> None:
 def _known(studio: Studio, task: str) -> None:
     if task not in studio.project.tasks():
         raise HTTPException(404, "There is no such task.")
-    studio.answers.task(task)  # refused where its folder holds another one
+    studio.answers.task(task)  # refused if its folder holds another task

@@ -1,4 +1,4 @@
-"""Names that may stand in an address and on the disk: what does not match never becomes a path."""
+"""Names that are allowed in addresses and on disk: anything else never becomes a path."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ENDINGS = ("csv", "tsv", "txt", "parquet", "xlsx", "json", "xml", "zip")
 TABLE = rf"^[A-Za-z0-9_-]{{1,64}}\.({'|'.join(ENDINGS)})$"
 
 Slug = Annotated[str, StringConstraints(pattern=SLUG)]
-"""A task, an analyst, a release: letters, digits, _ and -, at most 64."""
+"""The name of a task, an analyst or a release: letters, digits, _ and -, at most 64."""
 
 TableName = Annotated[str, StringConstraints(pattern=TABLE)]
-"""A table in data/: a slug with one of the endings."""
+"""The name of a table in data/: a slug with one of the endings."""
 
 
 def is_slug(text: str) -> bool:
@@ -31,7 +31,7 @@ def is_slug(text: str) -> bool:
 
 
 def endings() -> str:
-    """What a table may end in, in words."""
+    """The endings of table names, in words."""
     return ", ".join(f".{one}" for one in ENDINGS[:-1]) + f" or .{ENDINGS[-1]}"
 
 

@@ -31,17 +31,17 @@ def _environment() -> Environment:
 
 
 def _as_choices(names: list[str]) -> list[tuple[str, str]]:
-    """Names for a list to pick from: value and text."""
+    """Entries of a list to choose from: value and text."""
     return [(name, name) for name in names]
 
 
 def page(template: str, status: int = 200, **facts: Any) -> HTMLResponse:
-    """A page as an answer."""
+    """A page as a response."""
     return HTMLResponse(_environment().get_template(template).render(facts), status_code=status)
 
 
 def plain_page(title: str, text: str, status: int, **facts: Any) -> HTMLResponse:
-    """A page with a sentence and no way further in."""
+    """A page with a sentence and no links into the studio."""
     return page("plain.html.j2", status, title=title, text=text, **({"back": None} | facts))
 
 

@@ -14,7 +14,7 @@ VARIABLE = "SHOAL_STUDIO_PASSWORD"
 
 
 class Password:
-    """A password that can be compared and not read back.
+    """A password that can be compared but not read back.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Password:
 
 
 def find_password(path: Path | None) -> Password | None:
-    """The password of a file's first line, or of the environment; None if neither is given."""
+    """The password from the first line of a file, or from the environment; None if neither is given."""
     if path is None:
         text = os.environ.get(VARIABLE, "")
         return Password(text) if text else None

@@ -1,4 +1,4 @@
-"""The project folder: raw tables, tasks, metrics, releases. Nothing of data/ is ever served."""
+"""The project folder: raw tables, tasks, metrics, releases. Files in data/ are never served."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READING = tuple(name for name, option in OPTIONS.items() if not option.is_role)
 """Settings of `read_panel` a publisher can give for a table; roles of further columns belong to a draft."""
 
 Reading = dict[str, Any]
-"""How a table is read: texts as on the command line, with a list for value columns."""
+"""How a table is read: text as on the command line, with a list for value columns."""
 
 KINDS = ("linear", "deep")
 _COLUMNS = ("id", "time", "value", "subject")
@@ -39,7 +39,7 @@ LEDGER = "ledger.jsonl"
 
 
 def identity(task: LabelTask) -> str:
-    """SHA-256 of what a task shows, promises and asks: the same wherever and whenever it is loaded."""
+    """SHA-256 of what a task shows, promises and asks, independent of where and when it is loaded."""
     asked = (task.question, task.n_pairs, task.choice, task.repeats, task.common, task.seed)
     return hashlib.sha256(json.dumps([task.digest, *asked]).encode()).hexdigest()
 
@@ -51,16 +51,16 @@ def stored_reading(connection: sqlite3.Connection, table: str) -> Reading:
 
 
 def _listed(reading: Mapping[str, Any]) -> Reading:
-    """The same with value columns as a list; earlier studios put commas between them."""
+    """The same with value columns as a list; earlier studios separated them with commas."""
     value = reading.get("value")
     several = {"value": [name.strip() for name in value.split(",")]} if isinstance(value, str) else {}
     return {**reading, **several}
 
 
 class Project:
-    """A folder of a publisher.
+    """A publisher's folder.
 
-    Names are checked again here, where they become paths, whoever checked them before.
+    Names are checked again here, where they become paths.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -84,28 +84,28 @@ class Project:
         return path
 
     def add_table(self, aside: Path, name: str) -> None:
-        """Put an uploaded file in its place, whole; an existing one is never replaced."""
+        """Move a complete upload into place; an existing table is never replaced."""
         if not is_table(name):
             raise ParameterError(
                 f"The name of a table has letters, digits, _ and -, at most 64, and ends in {endings()}."
             )
         try:
-            os.link(aside, self.folder / "data" / name)  # unlike a rename it fails where there is one
+            os.link(aside, self.folder / "data" / name)  # unlike a rename, it fails if the file exists
         except FileExistsError:
             raise ParameterError(f"The project already has a table {name}. Choose another name.") from None
 
     def remove_half_uploads(self) -> None:
-        """Remove what a kill left of tables that were coming in."""
+        """Remove incomplete uploads left by a killed studio."""
         for path in (self.folder / "data").glob(f"{ASIDE}*"):
             path.unlink(missing_ok=True)
 
     def reading(self, table: str) -> Reading:
-        """How a table is read; empty for all that is found by itself."""
+        """How a table is read; settings that are detected are empty."""
         with self.store.reading() as connection:
             return stored_reading(connection, table)
 
     def set_reading(self, table: str, settings: Mapping[str, Any]) -> None:
-        """Remember how a table is read; refused where subjects who were shown or released would get other names."""
+        """Save how a table is read; refused if subjects who were shown or released would get other names."""
         given = given_options({name: settings[name] for name in READING if settings.get(name) not in (None, "")})
         kept = _listed({name: value if name == "value" else option_text(value) for name, value in given.items()})
         with self.store.writing() as connection:
@@ -119,7 +119,7 @@ class Project:
             connection.execute("insert or replace into readings values (?, ?)", (table, json.dumps(kept)))
 
     def _names(self, table: str, reading: Reading) -> tuple[object, ...]:
-        """The columns by which subjects are known, found as reading the table would, or as they are named."""
+        """The columns that identify subjects, as named or as reading the table would detect them."""
         named = {name: setting for name, setting in reading.items() if name in _COLUMNS}
         request = parse_request(**dict.fromkeys((*_COLUMNS, "quasi", "sensitive", "other")) | named)
         try:
@@ -130,7 +130,7 @@ class Project:
         return plan.layout, plan.id, plan.subject
 
     def protected(self, connection: sqlite3.Connection) -> set[str]:
-        """Tables on record of which a release was made, or a task that shows anything but the series themselves."""
+        """Recorded tables from which a release was made, or a task that shows anything but the series themselves."""
         found = {name for (name,) in connection.execute("select name from released_tables")}
         made = connection.execute(
             "select task, source_table, source from tasks left join identities using (task) where source_table not null"
@@ -138,21 +138,21 @@ class Project:
         return found | {table for task, table, source in made if (source or self._source(task)) != "public"}
 
     def _source(self, task: str) -> str:
-        """What a task shows that was made before that was recorded; in doubt not public."""
+        """What a task from an earlier studio shows; assumed not public in doubt."""
         try:
             return LabelTask.load(self.task_folder(task)).source
         except ShoalError:
             return "presanitised"
 
     def panel(self, table: str, *, reading: Reading | None = None) -> Panel:
-        """The series of a table: raw, for methods only; read as it says, or by other settings."""
+        """The raw series of a table, for methods only; read with its own settings or with others."""
         panel: Panel = read_panel(self.table(table), **(self.reading(table) if reading is None else reading))
         return panel
 
     def readings_beside(self, table: str, other: str) -> list[Reading]:
-        """How a table is read to be compared with another: under its own names, otherwise as that one, then as itself.
+        """How to read a table for comparison with another: with its own names but the other's settings, then as itself.
 
-        The last is its own reading, which must succeed.
+        The last is its own settings, which must succeed.
         """
         own, theirs = self.reading(table), self.reading(other)
         found: list[Reading] = []
@@ -163,7 +163,7 @@ class Project:
         return found
 
     def tasks(self) -> list[str]:
-        """Names of the tasks, the newest last; one that was put there by hand comes first."""
+        """Names of the tasks, newest last; those copied there by hand come first."""
         with self.store.reading() as connection:
             made = dict(connection.execute("select task, at from tasks").fetchall())
         folders = (self.folder / "tasks").iterdir()
@@ -177,9 +177,10 @@ class Project:
         return self.folder / "tasks" / task
 
     def add_task(self, name: str, task: LabelTask, table: str, at: float) -> None:
-        """Save a task, what it is and where it came from."""
+        """Save a task, its identity and its source."""
         self.refuse_task(name)
-        # Recorded first: a kill in between may cost a name, never the knowledge of what was made from a table.
+        # Recorded first: a kill in between may waste a name, but the record of what was made from a table is never
+        # lost.
         with self.store.writing() as connection:
             connection.execute("insert into tasks values (?, ?, ?)", (name, table, at))
             connection.execute("insert into identities values (?, ?, ?)", (name, identity(task), task.source))
@@ -192,7 +193,7 @@ class Project:
             raise
 
     def refuse_task(self, name: str) -> None:
-        """Raise where there is or was a task of that name: links and labels are kept by it."""
+        """Raise if there is or was a task of that name: links and labels are stored under it."""
         if self.task_folder(name).exists():
             raise ParameterError(f"The project already has a task {name}. Choose another name.")
         known = " union all ".join(f"select 1 from {where} where task = ?1" for where in _BY_TASK)
@@ -203,7 +204,7 @@ class Project:
                 )
 
     def recognise(self, name: str, task: LabelTask) -> None:
-        """Refuse a folder that holds another task than it did; one that was put there by hand is remembered."""
+        """Refuse a folder that holds another task than before; a task copied there by hand is recorded."""
         with self.store.writing() as connection:
             row = connection.execute("select identity from identities where task = ?", (name,)).fetchone()
             if row is None:
@@ -225,12 +226,12 @@ class Project:
         return None if row is None else row[0]
 
     def shown_groups(self, panel: Panel) -> dict[str, ShownGroups]:
-        """Groups in which analysts were shown subjects of a panel, by task of means, whatever table it is of."""
+        """The groups in which analysts were shown subjects of a panel, by task of means, whatever its table."""
         found = {task: LabelTask.load(self.task_folder(task)).shown_groups for task in self.tasks()}
         return {task: shown for task, shown in found.items() if shown is not None and shown.concern(panel)}
 
     def shown_files(self, table: str) -> list[Path]:
-        """Where these groups stand; the table is read only where there are any."""
+        """The files of these groups; the table is read only if there are any."""
         if not any((self.task_folder(task) / SHOWN).is_file() for task in self.tasks()):
             return []
         return [self.task_folder(task) / SHOWN for task in self.shown_groups(self.panel(table))]
@@ -241,7 +242,7 @@ class Project:
         return {name: task for name, task in found.items() if task.source == "public"}
 
     def closed_by(self, task: str) -> str | None:
-        """The table that became private and whose series a public task shows; None while the task is open."""
+        """The table whose series a public task shows and that became private; None while the task is open."""
         with self.store.reading() as connection:
             row = connection.execute("select source_table from closed_tasks where task = ?", (task,)).fetchone()
             if row is None and (own := self._table_of(connection, task)) in self.protected(connection):
@@ -266,7 +267,7 @@ class Project:
         return [f"{task}.{kind}" for task, kind in found if self.metric_path(task, kind).is_file()]
 
     def save_metric(self, task: str, learned: Learned) -> None:
-        """Keep a learned metric in place of an earlier one."""
+        """Save a learned metric, replacing an earlier one."""
         path = self.metric_path(task, learned.kind)
         aside = path.with_name(f".{path.name}")
         learned.save(aside)
@@ -289,13 +290,13 @@ class Project:
         return self.folder / "releases" / name
 
     def result(self, task: str, name: str) -> dict[str, Any] | None:
-        """What was last found out about a task."""
+        """The latest result about a task."""
         with self.store.reading() as connection:
             row = connection.execute("select content from results where task = ? and name = ?", (task, name)).fetchone()
         return None if row is None else dict(json.loads(row[0]))
 
     def set_result(self, task: str, name: str, content: Mapping[str, Any], at: float) -> None:
-        """Remember what was found out about a task: figures, no values."""
+        """Save a result about a task: figures, no values."""
         with self.store.writing() as connection:
             connection.execute(
                 "insert or replace into results values (?, ?, ?, ?)", (task, name, json.dumps(content), at)

@@ -1,6 +1,6 @@
 """From a policy to the fields of the step *Purpose*, and back.
 
-What a policy says beyond these fields, such as further parameters of a method, is kept as it is and shown as text.
+Anything else in a policy, such as further parameters of a method, is kept as it is and shown as text.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
     "permutation": {"length": "6h", "share": "0.5, 1"},
     "sampling-with-fictives": {"share": "0.5", "fictives": "0.2"},
 }
-"""Methods that can be tried by a tick, with the parameters that matter."""
+"""Methods that can be ticked, with the parameters that matter."""
 GROUPING = ("microaggregation",)
-"""Methods that group by what is to be kept, or by a learned metric."""
+"""Methods that group by what must be kept, or by a learned metric."""
 GIVEN = "given"
 
 
@@ -113,10 +113,10 @@ def facts_of(policy: Policy) -> dict[str, Any]:
 def policy_fields(
     given: Given, before: Mapping[str, Any], policy: Policy, wrong: dict[str, str], shown: str = ""
 ) -> dict[str, Any]:
-    """The fields of a policy after a form was sent; fields the form does not have stay.
+    """The fields of a policy after a form was sent; fields that the form lacks stay as they are.
 
-    A number that is written as none stays as it was, and `wrong` gets what is to be said next to its field. `shown` are
-    files of groups that analysts were shown, which groups of a release have to lie within.
+    A number that cannot be read keeps its earlier value, and `wrong` gets the message for its field. `shown` are files
+    of groups that analysts were shown; groups of a release must lie within them.
     """
     fields = dict(before)
     for name in ("title", "publisher", "purpose", "date"):
@@ -147,7 +147,7 @@ def method_entries(policy: Policy) -> list[dict[str, Any]]:
 
 
 def is_simple(entry: Mapping[str, Any]) -> bool:
-    """Whether a method and its parameters fit into the fields of the form."""
+    """Whether the fields of the form can hold a method and its parameters."""
     known = PRESETS.get(str(entry.get("name")), {})
     more = {"name"} | ({"features", "within"} if entry.get("name") in GROUPING else set())
     values = [value for key, value in entry.items() if key not in more]
@@ -171,7 +171,7 @@ def _listed(value: Any, usual: str) -> str:
 
 
 def _kept(policy: Policy) -> tuple[dict[str, KeptInterest], list[str]]:
-    """What is to be kept, by word; and what the form has no field for, such as a second window."""
+    """What must be kept, by word; and what the form has no field for, such as a second window."""
     given = policy.keep.split(",") if isinstance(policy.keep, str) else policy.keep
     found: dict[str, KeptInterest] = {}
     beyond = []
@@ -185,7 +185,7 @@ def _kept(policy: Policy) -> tuple[dict[str, KeptInterest], list[str]]:
 
 
 def _keep(given: Given, policy: Policy) -> list[str]:
-    """What is ticked, with its detail and weight, and what the form has no field for."""
+    """The ticked interests, with detail and weight, and those the form has no field for."""
     entries = [
         _written(f"{word}:{_detail(given, word)}" if word in _DETAILS else word, one(given, f"weight:{word}", "1"))
         for word in given.get("keep", [])
@@ -205,7 +205,7 @@ def _detail(given: Given, word: str) -> str:
 
 
 def _attacks(policy: Policy) -> list[dict[str, Any]]:
-    """What an adversary may hold, each with the one parameter that a short form has."""
+    """What an adversary may know, each with the one parameter of its short form."""
     knows = policy.adversary.knows
     found = []
     for cls in named_in(attacks):
@@ -255,7 +255,7 @@ def _knows(given: Given, policy: Policy) -> dict[str, Any]:
 
 
 def _limits(given: Given, policy: Policy, wrong: dict[str, str]) -> dict[str, Any]:
-    """A limit for each measure that was picked; what else the policy tells a measure stays."""
+    """A limit for each selected measure; its other parameters in the policy stay."""
     found: dict[str, Any] = {}
     for row in range(20):
         measure = one(given, f"measure:{row}")
@@ -273,7 +273,7 @@ def _limits(given: Given, policy: Policy, wrong: dict[str, str]) -> dict[str, An
 
 
 def _method(given: Given, policy: Policy, shown: str) -> dict[str, Any]:
-    """The methods that are ticked; those the form has no fields for are kept where theirs is."""
+    """The ticked methods; those the form has no fields for are kept if theirs is ticked."""
     others = [entry for entry in method_entries(policy) if not is_simple(entry)]
     entries: list[dict[str, Any]] = []
     for name in given.get("method", []):

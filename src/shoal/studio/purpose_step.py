@@ -1,4 +1,4 @@
-"""The step *Purpose*: what the release is for, what it must keep, who is to be kept out, and what may be tried."""
+"""The step *Purpose*: what the release is for, what it must keep, what adversaries know, and which methods to try."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ _FIELDS = {
     ("purpose",): "purpose",
     ("date",): "date",
 }
-"""Where the page shows problems with a field of a policy."""
+"""Where the page shows errors in a field of a policy."""
 
 
 @router.get("/drafts/{draft}/purpose")
 def show_purpose(draft: OfDraft, studio: InStudio, session: Publisher) -> Response:
-    """The form, filled in with the policy as it stands."""
+    """The form, filled in with the current policy."""
     return _purpose_page(studio, session, draft, _proposed(studio, draft), {})
 
 
 @router.post("/drafts/{draft}/purpose")
 async def save_purpose(draft: OfDraft, request: Request, studio: InStudio, session: Publisher) -> Response:
-    """Keep it, and with `explore` begin to try."""
+    """Save it, and with `explore` start the search."""
     return await run_in_threadpool(_save, await read_form(request), studio, session, draft)
 
 
@@ -71,7 +71,7 @@ def download_policy(draft: OfDraft, session: Publisher) -> Response:
 
 @router.post("/drafts/open")
 async def open_policy(request: Request, studio: InStudio, session: Publisher) -> Response:
-    """Begin a draft with a policy file."""
+    """Create a draft from a policy file."""
     async with request.form() as form:
         sent = form.get("policy")
         if not isinstance(sent, UploadFile) or not sent.filename:
@@ -113,7 +113,7 @@ def _save(given: Given, studio: Studio, session: Session, draft: Draft) -> Respo
 
 
 def _proposed(studio: Studio, draft: Draft) -> Policy:
-    """The draft's policy; before anything was said, with today's date, a limit on what may be lost, and the ledger."""
+    """The draft's policy; a new draft starts with today's date, a limit on the loss, and the ledger."""
     if draft.policy.model_fields_set - {"data", "roles"}:
         return draft.policy
     usual = USUAL | {
@@ -155,7 +155,7 @@ def _field(location: tuple[Any, ...]) -> str:
 
 
 def _named_field(message: str) -> str:
-    """The field that a refusal of Shoal begins with, such as `require.utility.x:`."""
+    """The field at the beginning of an error message, such as `require.utility.x:`."""
     word = message.partition(":")[0].partition(" ")[0]
     return _field(tuple(word.split(".")))
 

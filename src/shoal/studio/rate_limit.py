@@ -1,10 +1,10 @@
-"""Guessing is slowed: every failed log-in makes the next wait longer, for its client and, later, for all.
+"""Rate limit on log-ins: every failure delays the next attempt, for that client and, later, for everyone.
 
     wait after f failures of a client = min(2^(f - 3), 300) s, none for f < 3
     wait after f failures of anyone  = min(2^(f - 20), 10) s, none for f < 20
 
-The second stops guessing from many addresses. It can be used to keep the publisher waiting, so it stays short, and a
-session that is open does not notice. Failures are forgotten after an hour without any.
+The second stops guessing from many addresses. Someone could use it to delay the publisher, so it stays short, and open
+sessions are not affected. Failures are forgotten after an hour without any.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FORGET_SECONDS = 3600.0
 CLIENT_FREE, CLIENT_LONGEST = 3, 300.0
 ALL_FREE, ALL_LONGEST = 20, 10.0
 MOST_CLIENTS = 10_000
-"""Number of addresses remembered, the latest ones: more would be a way to fill the memory."""
+"""Maximum number of addresses remembered; without a limit, someone could fill the memory."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class _Failures:
 
 
 class Slowing:
-    """Counts failed attempts and says how long the next has to wait."""
+    """Counts failed attempts and says how long the next one must wait."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -38,10 +38,10 @@ class Slowing:
         self._all = _Failures()
 
     def attempt(self, client: str) -> float:
-        """Ask for an attempt: 0 where it may be made, else the seconds to wait.
+        """Ask for an attempt: 0 if it may be made, else the seconds to wait.
 
-        It counts as failed until `succeeded` says otherwise: guesses sent at once must not all pass before the first
-        has failed.
+        It counts as failed until `succeeded` is called: guesses sent all at once must not pass before the first has
+        failed.
         """
         with self._lock:
             now = self._clock()
@@ -63,7 +63,7 @@ class Slowing:
             return 0.0
 
     def succeeded(self, client: str) -> None:
-        """The attempt was right: forget the client's failures, and this one for all."""
+        """The attempt was right: forget the client's failures, and this one for everyone."""
         with self._lock:
             self._clients.pop(client, None)
             self._all.count = max(0, self._all.count - 1)

@@ -1,4 +1,4 @@
-"""How a server is reached: the address it listens on, and the one by which others know it."""
+"""How a server is reached: the address it listens on, and its public address."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Reached:
 
     @property
     def secure(self) -> bool:
-        """Whether browsers come by https."""
+        """Whether browsers use https."""
         return self.public_url is not None and urlsplit(self.public_url).scheme == "https"
 
     @property
     def names(self) -> list[str]:
-        """Names the server answers to; addresses apart."""
+        """Host names the server answers to, apart from IP addresses."""
         public = urlsplit(self.public_url).hostname if self.public_url else None
         return [name for name in ("localhost", self.host, public) if name]
 
     def check_public_url(self) -> None:
-        """Refuse a public address that is none."""
+        """Refuse an invalid public address."""
         if self.public_url is None:
             return
         parts = urlsplit(self.public_url)

@@ -1,6 +1,6 @@
-"""The step *Release*: the gate runs as a job, and what it wrote is shown, checked again, and handed out as one file.
+"""The step *Release*: the gate runs as a job; what it wrote is shown, verified again, and offered as one file.
 
-What the gate refuses is not written, and the page of the job says why.
+If the gate refuses, nothing is written, and the page of the job says why.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ router = APIRouter()
 
 Name = Annotated[str, Path(pattern=SLUG)]
 WRITING = "checking and writing"
-"""The step of a policy's run from which on it cannot be stopped."""
+"""The step of a policy's run after which it cannot be stopped."""
 _CHUNK = 1 << 18
 
 
 class GoAhead(BaseModel):
-    """What is known about series that come again under other names."""
+    """The publisher's answer about series that appear again under other names."""
 
     alike: Literal["refuse", "others"] = "refuse"
 
 
 @router.get("/drafts/{draft}/release")
 def show_draft_release(draft: OfDraft, studio: InStudio, session: Publisher) -> Response:
-    """The button, or why it waits; after it, where the release is."""
+    """The button, or why it is not offered; after the release, where it is."""
     needed = draft.policy.release.review == "required"
     waits = "" if draft.chosen is not None else "choice"
     if not waits and needed and not draft.is_released and approval_of(studio, draft) is None:
@@ -78,28 +78,28 @@ def release_draft(draft: OfDraft, studio: InStudio, session: Publisher, form: An
 
 
 class UntilWriting:
-    """Steps of a run that can be stopped until it begins to write."""
+    """Steps of a run that can be stopped until it starts to write."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
     def start(self, name: str) -> None:
-        """A step begins."""
+        """Start a step."""
         self._progress.start(name)
         self._progress.may_stop = self._progress.may_stop and name != WRITING
 
     def advance(self, done: int, total: int) -> None:
-        """It is that far."""
+        """Report progress within the step."""
         self._progress.advance(done, total)
 
     def say(self, text: str) -> None:
-        """What was found on the way."""
+        """Pass on a note."""
         self._progress.say(text)
 
 
 @job_kind("release")
 def release_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> str:
-    """Run the policy of the chosen point; the table is private from then on, unless that is refused."""
+    """Run the policy of the chosen point; the table becomes private, unless the release is refused."""
     draft = studio.drafts.get(arguments["draft"])
     here = f"/drafts/{draft.name}/release"
     if draft.is_released:
@@ -126,7 +126,7 @@ def release_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -
 
 @router.get("/releases/{release}")
 def show_release(release: Name, studio: InStudio, session: Publisher) -> HTMLResponse:
-    """What a release promises, checked again now."""
+    """A release and its promises, verified again now."""
     folder = _known(studio, release)
     certificate: dict[str, Any] | None = None
     try:
@@ -158,7 +158,7 @@ def show_release(release: Name, studio: InStudio, session: Publisher) -> HTMLRes
 
 @router.get("/releases/{release}/release.zip")
 def download_release(release: Name, studio: InStudio, session: Publisher) -> Response:
-    """The folder as one file, if it still verifies."""
+    """The folder as a zip file, if it still verifies."""
     folder = _known(studio, release)
     try:
         findings: tuple[str, ...] = verify(folder).findings
@@ -174,7 +174,7 @@ def download_release(release: Name, studio: InStudio, session: Publisher) -> Res
 
 
 def zip_folder(folder: FilePath, name: str) -> IO[bytes]:
-    """The files of a folder in one archive, by name, with no date and no owner of this machine."""
+    """The files of a folder in one archive, by name, without dates or owners."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by whoever reads it
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(p for p in folder.rglob("*") if p.is_file()):

@@ -1,7 +1,7 @@
 """The step *Review*: the decision sheet of the chosen point before anything is released, and a link for an officer.
 
-The sheet is made by the gate itself, into a folder of the draft that nobody is served: what it says was checked, and
-nothing of it has left. An officer sees the sheet of one draft, approves or refuses, and can change nothing else.
+The gate itself makes the sheet, in a folder of the draft that is never served: its statements were checked, and nothing
+has been published. An officer sees the sheet of one draft, approves or refuses it, and can change nothing else.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from shoal.studio.tokens import REVIEW
 router = APIRouter()
 
 SOME, ALL = "Some figures", "Figures of risk and loss"
-"""What an officer sees beyond what a small release reveals."""
+"""What an officer sees in addition to what a small release reveals."""
 
 
 class NewReview(BaseModel):
-    """For whom a link is, and for how long."""
+    """The recipient of a link, and how long it is valid."""
 
     officer: Slug
     days: int = Field(14, ge=1, le=365)
 
 
 class Verdict(BaseModel):
-    """What an officer says of the sheet they saw."""
+    """An officer's decision about the sheet they saw."""
 
     decision: Literal["approved", "refused"]
     name: str = Field("", max_length=100)
@@ -54,7 +54,7 @@ class Verdict(BaseModel):
 
 @router.get("/drafts/{draft}/review")
 def show_review(draft: OfDraft, studio: InStudio, session: Publisher) -> Response:
-    """The decision sheet; made first, if there is none of the draft as it stands."""
+    """The decision sheet, made first if the current draft has none."""
     if draft.chosen is None:
         return draft_page("review.html.j2", studio, session, draft, "review", **_facts(studio, draft))
     if not standing(studio.project.store, draft).is_shown:
@@ -75,7 +75,7 @@ def show_review(draft: OfDraft, studio: InStudio, session: Publisher) -> Respons
 def make_link(
     draft: OfDraft, request: Request, studio: InStudio, session: Publisher, form: Annotated[NewReview, Form()]
 ) -> HTMLResponse:
-    """A link for an officer, shown on this page and never again."""
+    """Create a link for an officer, shown on this page only once."""
     if not standing(studio.project.store, draft).is_shown:
         raise ParameterError("There is no decision sheet for the current draft. Open Review first.")
     token = studio.links.create(f"{REVIEW}{draft.name}", form.officer, form.days)
@@ -88,7 +88,7 @@ def make_link(
 def revoke_link(
     draft: OfDraft, link: Annotated[int, Path(ge=1, le=2**62)], studio: InStudio, session: Publisher
 ) -> Response:
-    """Shut a link and every session it opened. What was decided stays."""
+    """Revoke a link and every session it opened. Decisions stay."""
     if not studio.links.revoke(f"{REVIEW}{draft.name}", link):
         raise HTTPException(404, "There is no such link.")
     return RedirectResponse(f"/drafts/{draft.name}/review#links", 303)
@@ -96,7 +96,7 @@ def revoke_link(
 
 @router.get("/review")
 def show_sheet(studio: InStudio, session: Officer) -> Response:
-    """What the officer sees: the sheet, what was decided, and the form."""
+    """The officer's page: the sheet, earlier decisions, and the form."""
     return _officers_page(studio, session)
 
 
@@ -121,7 +121,7 @@ def _officers_page(
 
 @router.post("/review")
 def decide_sheet(studio: InStudio, session: Officer, form: Annotated[Verdict, Form()]) -> Response:
-    """Approve or refuse what was shown."""
+    """Approve or refuse what was shown on the page."""
     draft = _of(studio, session)
     found = standing(studio.project.store, draft)
     if not found.is_shown or found.digest != form.digest:
@@ -142,7 +142,7 @@ def decide_sheet(studio: InStudio, session: Officer, form: Annotated[Verdict, Fo
 
 @job_kind("sheet")
 def make_sheet(studio: Studio, arguments: dict[str, Any], progress: Progress) -> str:
-    """Make the chosen point, check, attack and measure it; keep its certificate, and forget the rest."""
+    """Make, check, attack and measure the chosen point; keep its certificate and discard the rest."""
     draft = studio.drafts.get(arguments["draft"])
     if _key(draft) != arguments["key"]:
         raise ParameterError("The draft was changed while its sheet was being made. Open Review again.")
@@ -153,13 +153,13 @@ def make_sheet(studio: Studio, arguments: dict[str, Any], progress: Progress) ->
     plain = policy.release.model_copy(
         update={"model": "publish", "to": str(folder), "ledger": None, "private": None, "review": "none"}
     )
-    # Nothing of this copy leaves, and the gate lets no pseudonym of it be joined with another.
+    # Nothing of this copy is published, and its pseudonyms cannot be joined with others.
     release = plain.model_copy(update={"pseudonyms": "random", "overwrite": False})
     made = run_policy(policy.model_copy(update={"release": release}), base=draft.base, steps=progress).release
     progress.may_stop = False
     shutil.rmtree(folder)
     certificate = dict(made.certificate)
-    # A small release leaves figures out, because recipients could find readings by them. An officer needs them.
+    # A small release leaves figures out, because recipients could infer readings from them. An officer needs them.
     left_out = {name: made.measured[name] for name in ("utility", "risk") if made.measured.get(name)}
     if left_out:
         shown = {name: figure for name, figure in certificate["figures"].items() if name != "left_out"}
@@ -174,12 +174,12 @@ def make_sheet(studio: Studio, arguments: dict[str, Any], progress: Progress) ->
 
 
 def decision_digest(studio: Studio, draft: Draft) -> str:
-    """What a decision about a draft is bound to."""
+    """What a decision about a draft refers to."""
     return digest_of(draft.chosen_policy, digest_file(studio.project.table(draft.table)).sha256)
 
 
 def approval_of(studio: Studio, draft: Draft) -> ApprovalPart | None:
-    """Who approved exactly what would be released now; None if nobody did."""
+    """The approval of exactly what would be released now; None if there is none."""
     found = standing(studio.project.store, draft)
     if found.approved is None or found.digest != decision_digest(studio, draft):
         return None
@@ -202,9 +202,9 @@ def _facts(studio: Studio, draft: Draft) -> dict[str, Any]:
 
 
 def _left_out(draft: Draft) -> str:
-    """What the sheet shows and the release does not, to begin a sentence; empty if that is nothing."""
+    """What the sheet shows but the release does not, to begin a sentence; empty if nothing."""
     found = (draft.sheet or {}).get("left_out") or ""
-    return found if isinstance(found, str) else SOME  # earlier studios said only that there was something
+    return found if isinstance(found, str) else SOME  # earlier studios recorded only that there was something
 
 
 def _sheet(draft: Draft) -> Any:

@@ -1,6 +1,6 @@
-"""What officers decided about a draft. A decision is about exactly what was shown: the chosen point and the table.
+"""Decisions of officers about a draft. A decision applies to exactly what was shown: the chosen point and the table.
 
-Another choice, another table or another word of the policy has another digest, and needs another decision.
+Another choice, another table or any change of the policy has another digest and needs a new decision.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shoal.studio.store import Store
 
 @dataclass(frozen=True)
 class Decision:
-    """What one officer said, once."""
+    """One decision of one officer."""
 
     decision: str
     name: str
@@ -27,31 +27,31 @@ class Decision:
 
     @property
     def approval(self) -> dict[str, str]:
-        """As the certificate has it."""
+        """The same for the certificate."""
         day = dt.datetime.fromtimestamp(self.at, dt.UTC).date().isoformat()
         return {"by": self.name, "on": day} | ({"reason": self.reason} if self.reason else {})
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where the review of a draft stands."""
+    """The state of a draft's review."""
 
     is_shown: bool
-    """Whether there is a decision sheet of the draft as it is."""
+    """Whether the current draft has a decision sheet."""
     digest: str
     approved: Decision | None = None
     refused: Decision | None = None
-    """A refusal outweighs every approval."""
+    """The latest refusal, which outweighs every approval."""
 
 
 def digest_of(policy: Policy, sha256: str) -> str:
-    """What a decision is about: the policy of the chosen point, and the bytes of the table."""
+    """Digest of what a decision is about: the policy of the chosen point, and the bytes of the table."""
     text = json.dumps([policy.model_dump(mode="json", by_alias=True), sha256], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def sheet_key(draft: Draft) -> dict[str, Any] | None:
-    """What a decision sheet of the draft as it stands is made of; None if no point is chosen."""
+    """What a decision sheet of the current draft is made from; None if no point is chosen."""
     if draft.chosen is None:
         return None
     words = draft.policy.model_dump(mode="json", by_alias=True)
@@ -60,7 +60,7 @@ def sheet_key(draft: Draft) -> dict[str, Any] | None:
 
 
 def standing(store: Store, draft: Draft) -> Standing:
-    """What was decided about a draft as it stands now."""
+    """What was decided about the current draft."""
     key = sheet_key(draft)
     if key is None or draft.sheet is None or draft.sheet["policy"] != key["policy"]:
         return Standing(False, "")
@@ -77,7 +77,7 @@ def standing(store: Store, draft: Draft) -> Standing:
 
 
 def decide(store: Store, draft: str, link: int, digest: str, decision: Decision) -> None:
-    """Record what an officer says of what they were shown; the latest word of a link counts."""
+    """Record an officer's decision about what they were shown; the latest one of a link counts."""
     with store.writing() as connection:
         connection.execute(
             "insert or replace into reviews values (?, ?, ?, ?, ?, ?, ?)",

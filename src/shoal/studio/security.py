@@ -1,6 +1,6 @@
-"""What stands before every page: the names the server answers to, where a request comes from, what a browser may do.
+"""Checks before every page: the host names the server answers to, the origin of a request, what a browser may do.
 
-All of it is pure ASGI around the application, so that it holds for pages that do not exist and for errors as well.
+All of it is pure ASGI around the application, so it also applies to missing pages and errors.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ HEADERS = {
 
 
 class SecureHeaders:
-    """Puts the headers on every answer. What does not say how long it may be kept is not kept at all."""
+    """Adds security headers to every response. Responses are not cached unless they say so."""
 
     def __init__(self, app: ASGIApp, *, secure: bool = False) -> None:
         self._app = app
         self._headers = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if secure else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, dress the answer."""
+        """Pass the request on and add headers to the response."""
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -57,22 +57,22 @@ class SecureHeaders:
 
 
 def _with_escaped_query(scope: Scope) -> Scope:
-    """The same request with every byte of its query beyond ASCII escaped, as browsers do: as text it may be none."""
+    """The same request with every non-ASCII byte of its query escaped, as browsers do: it may not be valid text."""
     query: bytes = scope.get("query_string", b"")
     return scope if query.isascii() else {**scope, "query_string": quote(query, safe=string.printable).encode()}
 
 
 class Quiet:
-    """Turns any failure into a page that names nothing, and a line on standard error that names only the place.
+    """Turns any failure into a page without details, and a line on standard error that names only the place.
 
-    A traceback quotes what the failing line worked on, and logs travel.
+    A traceback may quote data, and logs are passed on.
     """
 
     def __init__(self, app: ASGIApp, *, page: Callable[[], ASGIApp], command: str = "shoal studio") -> None:
         self._app, self._page, self._command = app, page, command
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, catch what comes back."""
+        """Pass the request on and catch failures."""
         started = False
 
         async def noticed(message: Message) -> None:
@@ -89,17 +89,18 @@ class Quiet:
 
 
 def tell_place(error: BaseException, command: str = "shoal studio") -> None:
-    """One line on standard error: what kind of failure, and where in the program. Nothing of the data."""
+    """Print one line on standard error: the kind of failure and its place in the program, no data."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "unknown place"
     print(f"{command}: internal error {type(error).__name__} at {place}", file=sys.stderr, flush=True)
 
 
 class HostCheck:
-    """Answers only to names that are its own.
+    """Answers only to its own host names.
 
-    A page of a stranger can point a name of his at this machine and have a browser ask it (DNS rebinding); what it asks
-    for then carries his name. Bare addresses cannot be pointed anywhere, so those of the interface are accepted.
+    An attacker can point a host name at this machine and make a browser send requests to it (DNS rebinding); such
+    requests carry the attacker's host name. Bare IP addresses cannot be redirected, so those of the interface are
+    accepted.
     """
 
     def __init__(self, app: ASGIApp, *, names: Iterable[str], loopback: bool, refuse: Callable[[], ASGIApp]) -> None:
@@ -108,7 +109,7 @@ class HostCheck:
         self._loopback = loopback
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on if it asked for this server."""
+        """Pass the request on if it is for this server."""
         if scope["type"] == "http" and not self._knows(Headers(scope=scope).getlist("host")):
             await self._refuse()(scope, receive, send)
             return
@@ -146,10 +147,10 @@ def host_name(netloc: str) -> str | None:
 
 
 class OriginCheck:
-    """Refuses what another site made a browser send: changes must come from a page of this server.
+    """Refuses cross-site requests: changes must come from a page of this server.
 
-    Browsers say so in `Sec-Fetch-Site`, older ones in `Origin`. Where neither tells (a plain http address that is not
-    loopback, or a program) the token in the form decides, which is asked for in any case.
+    Browsers say so in `Sec-Fetch-Site`, older ones in `Origin`. If neither is present (plain http that is not loopback,
+    or a program), the token in the form decides, which is required in any case.
     """
 
     def __init__(self, app: ASGIApp, *, public_url: str | None, refuse: Callable[[], ASGIApp]) -> None:
@@ -157,7 +158,7 @@ class OriginCheck:
         self._public = None if public_url is None else urlsplit(public_url).netloc.lower()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on if it is harmless or our own."""
+        """Pass the request on if it is harmless or comes from our own page."""
         if scope["type"] == "http" and scope["method"] not in SAFE_METHODS and not self._ours(Headers(scope=scope)):
             await self._refuse()(scope, receive, send)
             return
@@ -166,7 +167,7 @@ class OriginCheck:
     def _ours(self, headers: Headers) -> bool:
         if is_foreign(headers):
             return False
-        # Pages that send no referrer have their forms say "null"; so do sandboxed frames, which have no token.
+        # Forms of pages without a referrer send "null"; so do sandboxed frames, which have no token.
         origin = headers.get("origin", "null")
         if origin == "null":
             return True
@@ -183,5 +184,5 @@ def is_foreign(headers: Headers) -> bool:
 
 
 def same(given: str | None, expected: str) -> bool:
-    """Whether two secrets are equal, in a time that does not tell where they differ."""
+    """Whether two secrets are equal, compared in constant time."""
     return given is not None and hmac.compare_digest(given.encode(), expected.encode())

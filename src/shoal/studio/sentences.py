@@ -17,7 +17,7 @@ def _seen(facts: Facts) -> bool:
 
 
 def _insecure(facts: Facts) -> bool:
-    """Whether its names come from a fixed seed; events have none."""
+    """Whether its pseudonyms come from a fixed seed; events have none."""
     return facts.pseudonyms == "insecure" and facts.form != "events"
 
 
@@ -65,7 +65,7 @@ def _metric(facts: Facts) -> dict[str, object]:
     return dict(mapping(mapping(facts.method.get("parameters")).get("features")))
 
 
-# What the folder holds, and who may have it.
+# What the folder contains, and who may receive it.
 FOLDER = (
     Said("whole", lambda f: not _insecure(f) and not f.is_copy, lambda f: "Hand it over whole."),
     Said(

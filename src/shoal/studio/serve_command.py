@@ -18,7 +18,7 @@ class _StartsByDefault(TyperGroup):
     """`shoal serve FOLDER` starts the service; `shoal serve token …` and `shoal serve log …` are commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command in that was left out."""
+        """Insert the command that was left out."""
         if args and args[0] not in self.commands and args[0] != "--help":
             args = ["start", *args]
         return super().parse_args(ctx, args)
@@ -109,7 +109,7 @@ def list_tokens(folder: _Folder, as_json: _Json = False) -> None:
 
 @token.command("revoke")
 def revoke_token(folder: _Folder, number: Annotated[int, typer.Argument(metavar="TOKEN", help="Its number.")]) -> None:
-    """Shut a token at once."""
+    """Revoke a token at once."""
     _register(folder).revoke(number)
     print(f"token   {number}", "state   revoked", sep="\n")
 

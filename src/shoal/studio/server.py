@@ -1,8 +1,9 @@
 """Run a server until it is stopped, and limit what its connections may take.
 
-A request that never ends costs its sender nothing and holds a place here. So a request has `WHOLE_SECONDS` to arrive
-whole; of a table that is being uploaded each piece has. One address has at most `MOST_OF_ONE` connections, loopback
-apart: behind a proxy all come from there, and the proxy has to count. Beyond `MOST` connections the answer is 503.
+A request that never ends costs its sender nothing but occupies a connection here. So a request must arrive completely
+within `WHOLE_SECONDS`; for an upload, each piece must. One address may have at most `MOST_OF_ONE` connections, except
+loopback: behind a proxy all requests come from there, and the proxy must count. Beyond `MOST` connections the answer is
+503.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ _BUSY = SecureHeaders(
 
 
 class HastyProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, to those who come to the point."""
+    """uvicorn's HTTP/1.1, with these limits."""
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, unless its address has many."""
+        """Accept a connection, unless its address has too many."""
         super().connection_made(transport)
         if self._too_many_of_one():
             transport.abort()
@@ -48,7 +49,7 @@ class HastyProtocol(H11Protocol):
         self._arm()
 
     def data_received(self, data: bytes) -> None:
-        """Take a piece of a request; the clock runs from its first piece to its last."""
+        """Receive a piece of a request; the clock runs from its first piece to its last."""
         super().data_received(data)
         if self.conn.their_state.__name__ not in ("IDLE", "SEND_BODY"):  # states of h11 are classes
             self._disarm()
@@ -62,7 +63,7 @@ class HastyProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _uploading(self) -> bool:
-        # Whoever may not upload has been answered by now.
+        # Clients that may not upload have been answered by now.
         return bool(self.cycle) and not self.cycle.response_complete and self.scope["path"] == UPLOAD_PATH
 
     def _too_many_of_one(self) -> bool:
@@ -90,7 +91,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def serve(studio: Studio, listener: socket.socket) -> None:
-    """Answer requests on a socket; tell where the publisher gets in."""
+    """Answer requests on a socket; print the address for the publisher."""
     way_in = "/login" if studio.settings.password is not None else f"/enter/{studio.key}"
     base = address_of(studio.settings, listener)
     print(f"project  {studio.project.folder}", f"studio   {base}{way_in}", sep="\n", flush=True)
@@ -98,7 +99,7 @@ def serve(studio: Studio, listener: socket.socket) -> None:
 
 
 def address_of(reached: Reached, listener: socket.socket) -> str:
-    """By which address others reach it, without a slash at its end."""
+    """The address by which others reach it, without a trailing slash."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     return (reached.public_url or f"http://{shown}:{port}").rstrip("/")
@@ -111,7 +112,7 @@ def answer(app: ASGIApp, reached: Reached, listener: socket.socket) -> None:
 
 
 def configure(app: ASGIApp, reached: Reached) -> uvicorn.Config:
-    """How the server is set up."""
+    """The configuration of the server."""
     return uvicorn.Config(
         app,
         http=HastyProtocol,
@@ -119,7 +120,7 @@ def configure(app: ASGIApp, reached: Reached) -> uvicorn.Config:
         access_log=False,  # paths hold tokens
         log_level="warning",
         server_header=False,
-        # Only a proxy that was announced is believed when it says who the client is.
+        # Only a proxy that was announced is trusted to name the client.
         proxy_headers=reached.public_url is not None,
         forwarded_allow_ips="127.0.0.1",
         timeout_graceful_shutdown=5,

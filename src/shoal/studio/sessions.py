@@ -1,7 +1,7 @@
-"""Who is at the other end: a random cookie for the publisher, another one for an analyst and one task.
+"""Sessions: a random cookie for the publisher, another for an analyst and one task.
 
-Stored is the SHA-256 of a cookie and until when it is good. An analyst's cookie is good only while the link that gave
-it is. The token that forms carry is made from the cookie, so it needs no storing and dies with the session.
+The database stores the SHA-256 of a cookie and its expiry. An analyst's cookie is valid only while the link that
+created it is. The token in forms is derived from the cookie, so it is not stored and ends with the session.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from shoal.studio.tokens import Clock, Link, fingerprint, new_secret, select_lin
 
 PUBLISHER_SECONDS = 12 * 3600.0
 MOST_OF_A_LINK = 10
-"""Number of sessions per link, the latest ones: opening a link again and again must not fill the database."""
+"""Maximum number of sessions per link; older ones are dropped, so that opening a link repeatedly cannot fill the
+database."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """A session and what its forms must carry."""
+    """A session and the token that its forms must carry."""
 
     csrf: str
     link: Link | None = None
@@ -28,7 +29,7 @@ class Session:
 
 
 def csrf_token(cookie: str) -> str:
-    """The token of the forms that belong to a cookie: nobody without the cookie can make it.
+    """The form token of a cookie: nobody without the cookie can produce it.
 
     Examples
     --------
@@ -45,11 +46,11 @@ class Sessions:
         self._store, self._clock = store, clock
 
     def open_publisher(self) -> str:
-        """A new session of the publisher; gives its cookie."""
+        """Open a session for the publisher; returns its cookie."""
         return self._open(None, self._clock() + PUBLISHER_SECONDS)
 
     def open_analyst(self, link: Link) -> str:
-        """A new session for the task of a link, as long as the link is good; gives its cookie."""
+        """Open a session for the task of a link, valid as long as the link; returns its cookie."""
         return self._open(link.link, link.expires)
 
     def _open(self, link: int | None, expires: float) -> str:
@@ -93,6 +94,6 @@ class Sessions:
             connection.execute("delete from sessions where cookie_sha256 = ?", (fingerprint(cookie),))
 
     def close_publishers(self) -> None:
-        """End every session of the publisher: a new start has a new key or perhaps another password."""
+        """End every session of the publisher: a restarted studio has a new key or perhaps another password."""
         with self._store.writing() as connection:
             connection.execute("delete from sessions where link is null")

@@ -1,4 +1,4 @@
-"""The list of steps next to every page of the publisher: where a draft stands, in a few words each."""
+"""The list of steps next to every page of the publisher: the state of a draft, in a few words each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The studio's database: one SQLite file, readable by its owner only.
 
-Every change is one transaction that holds the write lock from its first statement on (BEGIN IMMEDIATE), so what it read
-is still true when it writes. Secrets are not in it: of tokens and cookies only SHA-256 is.
+Every change is one transaction that holds the write lock from its first statement (BEGIN IMMEDIATE), so what it read is
+still true when it writes. The file contains no secrets: only the SHA-256 of tokens and cookies.
 """
 
 from __future__ import annotations

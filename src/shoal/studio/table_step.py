@@ -1,4 +1,4 @@
-"""The step *Table*: what a look found, and how the table is read, each problem with its choice next to it.
+"""The step *Table*: what a look found, and how the table is read, each problem next to the option that solves it.
 
 Every option of reading is a field, made from its entry in `read.options`; columns are picked from a list.
 """
@@ -44,7 +44,7 @@ _USUAL: Mapping[str, tuple[str, ...]] = {
     "align": ("exact", "resample:15min", "resample:30min", "resample:1h", "resample:1d"),
     "complete": ("1", "0.9", "0.75", "0.5", "any"),
 }
-"""Answers that are offered where any text of a form may be given; what a look proposes is added."""
+"""Values offered for options that accept free text; what a look proposes is added."""
 _WORDS = {
     ("missing", "fail"): "refuse the table",
     ("missing", "drop-series"): "leave out series with gaps",
@@ -91,7 +91,7 @@ class OptionField:
     label: str
     value: Any
     choices: Choices = ()
-    """To pick from; any text if there are none."""
+    """Choices; any text if there are none."""
     hint: str = ""
     error: str = ""
     several: bool = False
@@ -99,13 +99,13 @@ class OptionField:
 
 @router.get("/tables/{table}")
 def show_table(table: Name, studio: InStudio, session: Publisher) -> Response:
-    """A table before there is a draft about it."""
+    """A table that has no draft yet."""
     return _table_page(studio, session, _known(studio, table), None)
 
 
 @router.post("/tables/{table}")
 async def save_table(table: Name, request: Request, studio: InStudio, session: Publisher) -> Response:
-    """Keep how a table is read; with `to`, begin a draft about it."""
+    """Save how a table is read; with `to`, create a draft for it."""
     return await run_in_threadpool(_save, await read_form(request), studio, session, _known(studio, table), None)
 
 
@@ -117,13 +117,13 @@ def show_draft_table(draft: OfDraft, studio: InStudio, session: Publisher) -> Re
 
 @router.post("/drafts/{draft}/table")
 async def save_draft_table(draft: OfDraft, request: Request, studio: InStudio, session: Publisher) -> Response:
-    """Keep how the table of a draft is read, and roles of its further columns."""
+    """Save how the table of a draft is read, and the roles of its further columns."""
     return await run_in_threadpool(_save, await read_form(request), studio, session, _known(studio, draft.table), draft)
 
 
 @job_kind("look")
 def look_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> str:
-    """Look at a large table."""
+    """Examine a large table."""
     progress.start("counting the rows of the table")
     look_at(studio.project, arguments["table"])
     return str(arguments["page"])
@@ -155,7 +155,7 @@ def _save(given: Given, studio: Studio, session: Session, table: str, draft: Dra
 
 
 def _mistakes(settings: Mapping[str, Any]) -> dict[str, str]:
-    """What a policy would say of settings, by field."""
+    """What is wrong with settings, by field, according to the policy schema."""
     given = dict(settings)
     if given.get("complete", "any") != "any":
         try:
@@ -170,7 +170,7 @@ def _mistakes(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def blamed(message: str, settings: Mapping[str, Any]) -> str:
-    """The field a refusal is about: the first option that it names; none if it names no one's."""
+    """The field that an error is about: the first option it names; none if it names no option."""
     written = {name: (f"--{name}", f"`{name}`", f"{name}=") for name in READING}
     places = [(message.find(text), name) for name, texts in written.items() for text in texts if text in message]
     places += [(0, name) for name in READING if message.startswith(f"{name}:")]
@@ -225,7 +225,7 @@ def _table_page(
 
 
 def findings(found: Mapping[str, Any], fields: Mapping[str, OptionField]) -> list[dict[str, Any]]:
-    """What a look found wanting, each with the option that settles it, once."""
+    """The problems a look found, each once, with the option that solves it."""
     told, taken = [], set()
     for problem in found["problems"]:
         name = (problem["flag"] or "").removeprefix("--").partition(" ")[0].replace("-", "_")
@@ -238,7 +238,7 @@ def findings(found: Mapping[str, Any], fields: Mapping[str, OptionField]) -> lis
 def option_fields(
     found: Mapping[str, Any] | None, reading: Mapping[str, Any], errors: Mapping[str, str]
 ) -> dict[str, OptionField]:
-    """Every option of reading as a field, with what is to be picked from."""
+    """Every reading option as a field, with its choices."""
     names = _column_names(found, reading)
     fields = {}
     for name in READING:
@@ -265,7 +265,7 @@ def option_fields(
 
 
 def _offered(kind: Any, name: str, value: Any, proposed: Any) -> Choices:
-    """What an option may be, the default first."""
+    """The values of an option, default first."""
     default = OPTIONS[name].default
     words = _USUAL.get(name) or _literals(kind)
     if not words:
@@ -301,7 +301,7 @@ def _hint(name: str) -> str:
 
 
 def _column_names(found: Mapping[str, Any] | None, reading: Mapping[str, Any]) -> list[str]:
-    """Columns that may be picked: those a look names. Of a wide table the columns are subjects, and are not named."""
+    """Columns to choose from: those a look names. Columns of a wide table are subjects and are not named."""
     known = [] if found is None else [column["name"] for column in found["understanding"]["columns"]]
     known += [] if found is None else [column["name"] for column in found["columns"]]
     given = [reading.get(name) for name in (*_OF_A_COLUMN, "value")]
@@ -310,7 +310,7 @@ def _column_names(found: Mapping[str, Any] | None, reading: Mapping[str, Any]) -
 
 
 def _further(found: Mapping[str, Any] | None, roles: Mapping[str, str] | None) -> list[dict[str, str]]:
-    """Further columns with their roles: as given, else as proposed, but nothing is published unasked."""
+    """Further columns with their roles, as given or else as proposed; nothing is published unless asked for."""
     columns = [] if found is None else found["columns"]
     return [
         {

@@ -1,4 +1,4 @@
-"""The publisher's tables: uploaded or put into data/ by hand, and how they are read."""
+"""The publisher's tables: uploaded or copied into data/ by hand, and how they are read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UPLOAD_BODY = {
 
 @router.post("/tables", openapi_extra=_UPLOAD_BODY)
 async def upload(request: Request, studio: InStudio, session: Publisher) -> Response:
-    """Take a table in."""
+    """Receive an upload."""
     added = ""
 
     def check(fields: dict[str, str]) -> None:
@@ -58,7 +58,7 @@ async def upload(request: Request, studio: InStudio, session: Publisher) -> Resp
 
 
 def table_name(file_name: str, wanted: str) -> str:
-    """The name of an uploaded table: the one asked for, else that of the file, as a slug.
+    """The name of an uploaded table: the one requested, else that of the file, as a slug.
 
     Examples
     --------

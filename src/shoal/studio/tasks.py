@@ -1,4 +1,4 @@
-"""Label tasks of the publisher: making one, watching it, sending links and taking them back."""
+"""The publisher's label tasks: creating them, watching progress, sending and revoking links."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Name = Annotated[str, Path(pattern=SLUG)]
 
 
 class NewTask(BaseModel):
-    """What is asked, about which series."""
+    """The question, and the series it is about."""
 
     name: Slug
     table: TableName
@@ -51,19 +51,19 @@ class NewTask(BaseModel):
 
 
 class Further(BaseModel):
-    """How many more pairs everyone is asked about."""
+    """Number of additional pairs for every analyst."""
 
     pairs: int = Field(100, ge=1, le=20_000)
 
 
 class ByMetric(BaseModel):
-    """Which of the metrics learned from a task."""
+    """Which metric learned from a task."""
 
     metric: Literal["linear", "deep"]
 
 
 class NewLink(BaseModel):
-    """For whom a link is, and for how long."""
+    """The recipient of a link, and how long it is valid."""
 
     analyst: Slug
     days: int = Field(14, ge=1, le=365)
@@ -71,7 +71,7 @@ class NewLink(BaseModel):
 
 @router.get("/tasks/new")
 def show_new_task(studio: InStudio, session: Publisher, table: str = "") -> HTMLResponse:
-    """The form for a task, about the table it was asked for from."""
+    """The form for a new task, with the table it was opened from."""
     return page(
         "new_task.html.j2",
         tables=studio.project.tables(),
@@ -105,13 +105,13 @@ def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, For
 
 @job_kind("task")
 def task_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> str:
-    """Read, group, check and save; a task that a job of a killed studio had saved is there."""
+    """Read, group, check and save, unless the job of a killed studio has already saved the task."""
     form, project = NewTask.model_validate(arguments), studio.project
     if form.name in project.tasks():
         return f"/tasks/{form.name}"
     progress.start("reading the table")
     reading, panel = project.reading(form.table), project.panel(form.table)
-    # Two tasks over one table should not ask the same questions.
+    # Two tasks on one table should not ask the same questions.
     asking: dict[str, Any] = {
         "n_pairs": form.pairs,
         "choice": form.choice,
@@ -119,7 +119,7 @@ def task_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> s
         "seed": len(project.tasks()),
     }
     if form.source == "public":
-        # Again, for what was made while this job waited.
+        # Checked again, because of what was made while this job waited.
         refuse_hidden(project, form.table)
         private = hidden_panels(project, form.table)
         task = LabelTask.public(panel, statement=form.statement.strip(), private=private, **asking)
@@ -129,7 +129,7 @@ def task_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> s
     if form.alike == "refuse":
         refuse_renamed(project, form.table, panel)
     progress.start(f"grouping the series, at least {form.multiple * form.k} subjects to a curve, and checking it")
-    # From here on it is in the ledger.
+    # From here on, it is in the ledger.
     progress.may_stop = False
     with protecting(project, form.table, panel, reading):
         task = LabelTask.presanitised(panel, k=form.k, multiple=form.multiple, ledger=project.ledger, **asking)
@@ -139,13 +139,13 @@ def task_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> s
 
 @router.get("/tasks/{task}")
 def show_task(task: Name, studio: InStudio, session: Publisher) -> HTMLResponse:
-    """How far the analysts are, whether they agree, what their labels give."""
+    """The analysts' progress, their agreement, and what their labels contribute."""
     return _task_page(task, studio, session)
 
 
 @router.post("/tasks/{task}/pairs")
 def ask_further(task: Name, studio: InStudio, session: Publisher, form: Annotated[Further, Form()]) -> Response:
-    """Ask every analyst of a task about more pairs; links and answers stay as they are."""
+    """Ask every analyst of a task about more pairs; links and answers stay."""
     _task(studio, task)
     studio.answers.ask_further(task, form.pairs)
     return RedirectResponse(f"/tasks/{task}", 303)
@@ -153,7 +153,7 @@ def ask_further(task: Name, studio: InStudio, session: Publisher, form: Annotate
 
 @router.post("/tasks/{task}/draft")
 def begin_draft(task: Name, studio: InStudio, session: Publisher, form: Annotated[ByMetric, Form()]) -> Response:
-    """Begin a draft whose groups are formed by what was learned."""
+    """Create a draft whose groups are formed by a learned metric."""
     _task(studio, task)
     table = studio.project.table_of(task)
     path = studio.project.metric_path(task, form.metric)
@@ -168,7 +168,7 @@ def begin_draft(task: Name, studio: InStudio, session: Publisher, form: Annotate
 def make_link(
     task: Name, request: Request, studio: InStudio, session: Publisher, form: Annotated[NewLink, Form()]
 ) -> HTMLResponse:
-    """A link for an analyst, shown on this page and never again."""
+    """Create a link for an analyst, shown on this page only once."""
     if _task(studio, task).source == "public":
         refuse_closed(studio.project, task)
     token = studio.links.create(task, form.analyst, form.days)
@@ -180,7 +180,7 @@ def make_link(
 def revoke_link(
     task: Name, link: Annotated[int, Path(ge=1, le=2**62)], studio: InStudio, session: Publisher
 ) -> Response:
-    """Shut a link and every session it opened."""
+    """Revoke a link and every session it opened."""
     _task(studio, task)
     if not studio.links.revoke(task, link):
         raise HTTPException(404, "There is no such link.")

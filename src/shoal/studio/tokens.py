@@ -1,7 +1,7 @@
 """Links: a random token opens one task for one analyst, or one draft for one officer, until it expires or is revoked.
 
-The token is in the link and nowhere else; the database has its SHA-256. That suffices without salt or slow hashing: a
-token has 256 random bits, nobody goes through those.
+The token is in the link and nowhere else; the database has its SHA-256. That is enough without salt or slow hashing,
+because nobody can search through 256 random bits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from shoal.studio.store import Store
 __all__ = ["REVIEW", "Clock", "Link", "Links", "fingerprint", "new_secret", "select_link"]
 
 REVIEW = "review/"
-"""Prefix of the task of a link that opens a draft: no task has such a name, since names have no slash."""
+"""Marks a link that opens a draft: no task has such a name, because names contain no slash."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Link:
         return self.task.removeprefix(REVIEW) if self.task.startswith(REVIEW) else ""
 
     def opens(self, now: float) -> bool:
-        """Whether it is still good."""
+        """Whether it is still valid."""
         return self.revoked is None and now < self.expires
 
 
@@ -46,7 +46,7 @@ class Links:
         self._store, self._clock = store, clock
 
     def create(self, task: str, analyst: str, days: float) -> str:
-        """A new link; gives its token, which cannot be had again."""
+        """Create a link; returns its token, which cannot be retrieved later."""
         token, now = new_secret(), self._clock()
         with self._store.writing() as connection:
             connection.execute(
@@ -56,18 +56,18 @@ class Links:
         return token
 
     def find(self, token: str) -> Link | None:
-        """The link of a token that still opens; else nothing, whatever the reason."""
+        """The valid link of a token; else None, whatever the reason."""
         with self._store.reading() as connection:
             rows = _select(connection, "where token_sha256 = ?", fingerprint(token))
         return rows[0] if rows and rows[0].opens(self._clock()) else None
 
     def of_task(self, task: str) -> list[Link]:
-        """Every link of a task, the newest first."""
+        """Every link of a task, newest first."""
         with self._store.reading() as connection:
             return _select(connection, "where task = ? order by link desc", task)
 
     def revoke(self, task: str, link: int) -> bool:
-        """Shut a link and the sessions it opened; False where the task has no such link."""
+        """Revoke a link and the sessions it opened; False if the task has no such link."""
         with self._store.writing() as connection:
             known = _select(connection, "where task = ? and link = ?", task, link)
             connection.execute(

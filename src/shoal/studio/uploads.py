@@ -1,6 +1,6 @@
-"""A table comes in: read piece by piece to a file aside, and put in its place only when it is whole.
+"""Uploads: read piece by piece into a temporary file, which is moved into place only when complete.
 
-The fields of the form stand before the file, so the token is checked before a byte of the table is kept.
+The fields of the form precede the file, so the token is checked before any of the table is stored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ASIDE = ".upload-"
 
 
 class _Form:
-    """A form with one file, as its pieces arrive."""
+    """A form with one file, parsed as its pieces arrive."""
 
     def __init__(self, file: IO[bytes], check: Callable[[dict[str, str]], None]) -> None:
         self._file, self._check = file, check
@@ -97,15 +97,15 @@ class _Form:
 async def receive_table(
     request: Request, folder: Path, check: Callable[[dict[str, str]], None], keep: Callable[[Path, str, str], None]
 ) -> None:
-    """Read an upload into a file of `folder` and hand it to `keep`, with the file's name and the form's `name`.
+    """Read an upload into a file in `folder` and pass it to `keep`, with the file's name and the form's `name`.
 
-    `check` gets the fields before the file begins and raises where it must not be taken.
+    `check` gets the fields before the file begins and raises if the upload must be refused.
     """
     kind, options = parse_options_header(request.headers.get("content-type"))
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not 1 <= len(boundary) <= 200:
         raise HTTPException(400, "Send the table by the form on the start page.")
-    # Removed in any case: what is kept is another link to it.
+    # Removed in any case: `keep` made another link to it.
     with tempfile.NamedTemporaryFile(dir=folder, prefix=ASIDE) as aside:
         form = _Form(aside.file, check)
         try:

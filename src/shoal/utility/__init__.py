@@ -1,9 +1,9 @@
 """Measures of what a release is still good for. Each says which way is better and its range.
 
 A measure that `judges` "values" compares what is published with the originals, and nothing can beat publishing the
-originals. One that judges "groups" asks how well the series published alike belong together; the published values
-matter only in that they show the groups. One that judges "models" asks how right a model learned from the release is
-about the originals, where a release may beat them. One that judges "envelopes" is for releases of envelopes and
+originals. One that judges "groups" measures how well the series published alike belong together; the published values
+matter only because they show the groups. One that judges "models" measures how well a model learned from the release
+predicts the originals; here a release may beat them. One that judges "envelopes" is for releases of envelopes and
 patterns, one that judges "scenarios" for distributions, and one that judges "events" for events.
 """
 

@@ -14,12 +14,12 @@ from shoal.model import Moments, Panel, Tally
 
 Floats = NDArray[np.float64]
 Figures = Callable[[Floats, Floats], Mapping[str, Floats]]
-"""From series before and after, (series, instants, channels), to numbers by name, of which columns are counted."""
+"""From series before and after, (series, instants, channels), to named numbers whose columns are counted."""
 
-CELLS = 2_000_000  # worked on at a time, about 16 MB
+CELLS = 2_000_000  # processed at a time, about 16 MB
 
 FAIR_SAMPLE = 5000
-"""Number of series that is enough for means and models of all."""
+"""A number of series that is enough for means and models of all."""
 
 
 def tally_pairs(original: Panel, published: Panel, figures: Figures) -> Tally:
@@ -39,7 +39,8 @@ def by_channel(x: Floats) -> Floats:
 
 
 def paired_blocks(original: Panel, published: Panel) -> Iterator[tuple[Floats, Floats]]:
-    """Blocks of whole series before and after, (series, instants, channels); what either lacks both lack (NaN)."""
+    """Blocks of whole series before and after, (series, instants, channels); a cell missing in either is NaN in
+    both."""
     refuse_other_shapes(original, published)
     for before, after in zip(blocks(original), blocks(published), strict=True):
         lacking = np.isnan(before) | np.isnan(after)

@@ -1,4 +1,4 @@
-"""How well a release tells which series go together."""
+"""How well a release preserves which series move together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shoal.utility.groups import draw
 
 Between = Literal["series", "mean", "instants"]
 
-_NOTHING = 1e-13  # of the size: what is left of a constant by rounding
+_NOTHING = 1e-13  # relative to the size: what rounding leaves of a constant
 
 
 @dataclass(frozen=True)
@@ -25,25 +25,25 @@ class CorrelationLoss(Measure):
     """Mean absolute change of correlation coefficients.
 
     Σ |r - published r| / their number, with Pearson's r over instants: of every two series; of each series with the
-    mean of all series; or of each series with itself some instants later. 0 keeps all correlations, 2 turns them all
-    around. A curve that does not vary correlates with nothing: r = 0. Series published alike correlate perfectly, so
-    a release in groups loses here what it keeps of the whole.
+    mean of all series; or of each series with itself some instants later. 0 keeps all correlations, 2 reverses them
+    all. A constant curve correlates with nothing: r = 0. Series published alike correlate perfectly, so a grouped
+    release loses here what it keeps of the whole.
 
     Cells missing in either panel are left out of both, and each r is over the instants that its two curves share. Each
-    channel is correlated with itself; with several, the mean over all. Above `sample` series the pairs are those of
-    `sample` series drawn at random.
+    channel is correlated with itself; with several, the mean over all. With more than `sample` series, only pairs among
+    `sample` random ones are used.
 
     Parameters
     ----------
     between
-        "series": every two series. "mean": each series and the mean of all, as someone asks who plans for the whole.
-        "instants": each series and itself 1, 2, … `lags` instants later (autocorrelation).
+        "series": every two series. "mean": each series and the mean of all, for planning the whole. "instants": each
+        series and itself 1, 2, … `lags` instants later (autocorrelation).
     lags
         Only "instants": up to how many instants later. Give a day or a week of them.
     sample
-        Only "series": most series that are paired. Time and memory grow with its square.
+        Only "series": the largest number of series that are paired. Time and memory grow with its square.
     seed
-        Only "series": which series are drawn, where they are.
+        Only "series": decides which series are drawn.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class CorrelationLoss(Measure):
 
     @property
     def sampled(self) -> int | None:
-        """As many as are paired; more for the mean of all."""
+        """The number of paired series; more for the mean of all."""
         return {"series": int(self.sample), "mean": FAIR_SAMPLE, "instants": None}[self.between]
 
     def tally(self, original: Panel, published: Panel) -> Tally:
@@ -109,7 +109,7 @@ class CorrelationLoss(Measure):
         return self.as_score(reduce(add, map(Moments.of, changes)).means)
 
     def note(self, published: Panel) -> str:
-        """What a report must say about sampling; empty when every series was paired."""
+        """What a report must say about sampling; empty if every series was paired."""
         if self.between != "series" or published.n_series <= self.sample:
             return ""
         return f"estimated from {self.sample} of {published.n_series} series, drawn with seed {self.seed}"
@@ -123,7 +123,7 @@ class CorrelationLoss(Measure):
             )
 
     def _changes(self, before: Floats, after: Floats, means: tuple[Floats, Floats] | None = None) -> Floats:
-        """Of all coefficients of these series, and of their means where these are given."""
+        """Changes of all coefficients of these series, and of their means if given."""
         sides = ((before, after), means or (before, after))
         found = []
         for channel in range(before.shape[2]):
@@ -132,14 +132,14 @@ class CorrelationLoss(Measure):
         return np.concatenate(found)
 
     def _coefficients(self, x: Floats, y: Floats) -> Floats:
-        """All that are compared, of one channel (series, instants); y are the same series or the mean of all."""
+        """All coefficients of one channel (series, instants); y is the same series or the mean of all."""
         if self.between == "series":
             return correlations(x, y)[np.triu_indices(len(x), 1)]
         return correlations(x, y[None]) if self.between == "mean" else autocorrelations(x, self.lags)
 
 
 def correlations(x: Floats, y: Floats) -> Floats:
-    """Correlation of each row of x with each row of y, over the instants both have; 0 where one does not vary there."""
+    """Correlation of each row of x with each row of y, over the instants both have; 0 if one is constant there."""
     (x, x_has), (y, y_has) = _standardized(x), _standardized(y)
     n = x_has @ y_has.T
     return _coefficients(n, x @ y_has.T, x_has @ y.T, x @ y.T, x**2 @ y_has.T, x_has @ (y**2).T)
@@ -159,7 +159,7 @@ def autocorrelations(x: Floats, lags: int) -> Floats:
 
 
 def _standardized(x: Floats) -> tuple[Floats, Floats]:
-    """Rows with mean 0 and variance 1, 0 where missing; and 1 where observed, else 0. Constant rows are all 0."""
+    """Rows with mean 0 and variance 1, 0 if missing; and 1 if observed, else 0. Constant rows are all 0."""
     observed = ~np.isnan(x)
     counts = np.maximum(observed.sum(axis=1, keepdims=True), 1)
     size = np.max(np.abs(x), axis=1, keepdims=True, where=observed, initial=0.0)
@@ -174,7 +174,7 @@ def _coefficients(n: Floats, sx: Floats, sy: Floats, sxy: Floats, sxx: Floats, s
     """Pearson's r from counts, sums, products and squares."""
     n = np.maximum(n, 1.0)
     x_varies, y_varies = sxx - sx**2 / n, syy - sy**2 / n
-    # A row may vary as a whole and not where the other one is observed.
+    # A row may vary as a whole but be constant where the other one is observed.
     varies = (x_varies > 1e-12 * n) & (y_varies > 1e-12 * n)
     spread = np.sqrt(np.where(varies, x_varies, 1.0)) * np.sqrt(np.where(varies, y_varies, 1.0))
     found: Floats = np.where(varies, (sxy - sx * sy / n) / spread, 0.0)

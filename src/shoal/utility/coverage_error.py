@@ -1,4 +1,4 @@
-"""Whether published intervals hold as many readings as they should."""
+"""Whether published intervals contain as many readings as they should."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from shoal.utility.crps import scenario_blocks
 
 @dataclass(frozen=True)
 class CoverageError(Measure):
-    """Distance between the share of readings in their central interval and the share it is for.
+    """Distance between the share of readings in their central interval and the nominal share.
 
     |1/n Σ over series and instants of 1{q((1 - share)/2) <= x <= q((1 + share)/2)} - share|, with x the original
-    reading and q the published quantile of its group. 0 where intervals are neither too narrow nor too wide.
+    reading and q the published quantile of its group. 0 if intervals are neither too narrow nor too wide.
 
     Parameters
     ----------
     share
-        How many readings the interval should hold.
+        The share of readings that the interval should contain.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class CoverageError(Measure):
         return reduce(add, (self._inside(x, own) for x, own in scenario_blocks(original, published, 2)))
 
     def score(self, tally: Tally) -> Score:
-        """The distance from the share asked for."""
+        """The distance from the nominal share."""
         return self.as_score(abs(float(tally["inside"].means[0]) - self.share))
 
     def _inside(self, x: NDArray[np.float64], own: Scenarios) -> Tally:

@@ -27,9 +27,9 @@ class CRPS(Measure):
     """Continuous ranked probability score of the published distributions, in the unit of the readings.
 
     CRPS = mean over series, instants and shares p of 2 (1{x < q(p)} - p) (q(p) - x), with x the original reading and
-    q(p) the published quantile at p = 0.025, 0.075, ..., 0.975. It rewards distributions that are right and sharp: a
-    wider one that covers more is not better by that. Of one published curve instead of a distribution, q(p) is the
-    curve and the score is the mean absolute error; so releases of both kinds can be compared.
+    q(p) the published quantile at p = 0.025, 0.075, ..., 0.975. It rewards distributions that are right and sharp:
+    covering more by being wider is not better. For a published curve instead of a distribution, q(p) is the curve and
+    the score is the mean absolute error, so releases of both kinds can be compared.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class CRPS(Measure):
         return reduce(add, (_scores(x, own, shares) for x, own in scenario_blocks(original, published, N_SHARES)))
 
     def score(self, tally: Tally) -> Score:
-        """The mean; of several channels the mean of theirs."""
+        """The mean; with several channels, the mean over channels."""
         return self.as_score(tally["score"].means.mean())
 
 

@@ -18,28 +18,28 @@ Taken = Callable[[Floats], Floats]
 
 
 class CurveMeasure(Measure):
-    """A measure of what is taken from a curve, such as its daily peaks: by how much that has changed.
+    """A measure of how much something derived from a curve, such as its daily peaks, has changed.
 
-    What either curve lacks both lack. Of "series" rows must be in the same order. Of "all" there is one curve, the mean
-    of what is observed at each instant, and the panels may have different series, or as many as they like.
+    A cell missing in either curve is left out of both. For "series", rows must be in the same order. For "all", there
+    is one curve, the mean of what is observed at each instant, and the panels may have different series.
     """
 
     of: str
 
     @property
     def matched(self) -> bool:
-        """Whether rows must belong together."""
+        """Whether rows must match."""
         return self.of == "series"
 
     def taken(self, panel: Panel) -> Taken:
-        """What is taken from the curves of a panel with these instants."""
+        """What is derived from the curves of a panel with these instants."""
         raise NotImplementedError
 
     def tally(self, original: Panel, published: Panel) -> Tally:
-        """Changes, and what was changed, for each channel; of "all" what the mean curves are made of."""
+        """Changes, and what was changed, for each channel; for "all", the sums behind the mean curves."""
         if self.why_whole:
             return super().tally(original, published)
-        taken = self.taken(original)  # refuses instants that it cannot be taken from, before anything is counted
+        taken = self.taken(original)  # refuses unsuitable instants before anything is counted
         if self.of == "all":
             refuse_other_instants(original, published)
             sides = {"before": tally_instants(original), "after": tally_instants(published)}
@@ -52,12 +52,12 @@ class CurveMeasure(Measure):
         return tally_pairs(original, published, figures)
 
     def score(self, tally: Tally) -> Score:
-        """The change as a share of what there was."""
+        """The change as a share of the original."""
         counted = self.of_curves(tally)
         return self.as_score(relative(counted["change"].sums, counted["size"].sums))
 
     def of_curves(self, tally: Tally) -> Tally:
-        """Changes, of the mean curves where these are compared."""
+        """Changes, or those of the mean curves if these are compared."""
         if self.of == "series":
             return tally
         sides = (_mean_curve(tally[side], tally) for side in ("before", "after"))
@@ -71,9 +71,9 @@ def mean_change(tally: Tally) -> float:
 
 
 def relative(changed: Floats, total: Floats) -> float:
-    """The change of each channel as a share of what there was, in the mean over channels.
+    """The change of each channel as a share of the original, averaged over channels.
 
-    Where there was nothing, it is 0 if there is still nothing, else 1.
+    If the original is 0, it is 0 if the published one is too, else 1.
     """
     had = total > 0.0
     return float(np.where(had, changed / np.where(had, total, 1.0), changed > 0.0).mean())
@@ -86,6 +86,6 @@ def check_of(of: str, choices: Any) -> None:
 
 
 def _mean_curve(side: Moments, tally: Tally) -> Panel:
-    """A panel of one series, missing where nothing is observed."""
+    """A panel of one series, missing if nothing is observed."""
     mean = np.where(side.counts > 0, side.means, np.nan)
     return Panel(mean[None], times=tally.times, timezone=tally.timezone)

@@ -1,4 +1,4 @@
-"""How wide groups are for the distance between them."""
+"""How wide groups are relative to the distance between them."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from shoal.utility.groups import (
 
 @dataclass(frozen=True)
 class DaviesBouldin(Measure):
-    """Mean likeness of each group to the group most like it: how wide groups are for the distance between them.
+    """Mean similarity of each group to its most similar group: how wide groups are relative to their distance.
 
-    DB = mean over groups i of max over other groups j of (S_i + S_j) / M_ij; S_i = mean distance of the series of
-    group i from the group's mean, M_ij = distance of the two means. Groups are the series published exactly alike,
-    distances are those of the originals in `features`. 0: every group is one point; larger: wider and closer groups.
-    It is 0 when every series is alone and when all originals are the same, and infinite when there is one group only
-    though the originals differ. Groups with the very same mean are not compared, as in scikit-learn.
+    DB = mean over groups i of max over other groups j of (S_i + S_j) / M_ij; S_i = mean distance of the series of group
+    i from the group's mean, M_ij = distance of the two means. Groups are the series published exactly alike, distances
+    are those of the originals in `features`. 0: every group is one point; larger: wider and closer groups. It is 0 if
+    every series is alone or all originals are the same, and infinite if there is only one group although the originals
+    differ. Groups with exactly the same mean are not compared, as in scikit-learn.
 
-    Above `sample` groups only that many, drawn at random, are scored, but each against all groups, and groups are
-    always whole: leaving some out would remove rivals and flatter the rest, this leaves the mean without bias.
-    `note` says so for a release. Of a panel in shards the groups of about that many series are scored against all; a
-    group is one in each shard.
+    With more than `sample` groups, only that many random ones are scored, but each against all groups, and groups are
+    always whole: leaving some out would remove rivals and flatter the rest, while this keeps the mean unbiased. `note`
+    says so for a release. For a panel in shards, the groups of about that many series are scored against all; each
+    shard has its own groups.
 
-    Missing values: the mean of a group is over the observed, distances are over the features both have, scaled to
-    all, as Microaggregation takes them; pairs with none in common are left out. "haar" refuses series with gaps.
+    Missing values: the mean of a group is over observed values; distances are over the features both have, scaled to
+    all, as in Microaggregation; pairs with none in common are left out. "haar" refuses series with gaps.
 
     Parameters
     ----------
     features
-        In what series are compared: the values as they are, every instant on one scale, shapes without level, or Haar
+        How series are compared: the values as they are, every instant on one scale, shapes without level, or Haar
         energy shares. Choose what the release is for, which need not be what the groups were formed on.
     sample
-        Most groups scored. More is more exact and takes time and memory in proportion.
+        The largest number of groups scored. More is more exact and takes proportionally more time and memory.
     seed
-        Which groups are drawn, where they are.
+        Decides which groups are drawn.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class DaviesBouldin(Measure):
         check_parameters(self.features, self.sample, self.seed)
 
     def measure(self, original: Panel, published: Panel) -> Score:
-        """Judge the groups of panels whose rows are in the same order."""
+        """Judge the groups of two panels with rows in the same order."""
         grouped = group_series(original, published, self.features)
         return self.as_score(self._value(grouped))
 
@@ -92,7 +92,7 @@ class DaviesBouldin(Measure):
         return _OfSample(self.features, self.sample, self.seed, Sampled.of(original, published, self.features))
 
     def note(self, published: Panel) -> str:
-        """What a report must say about sampling; empty when every group was scored."""
+        """What a report must say about sampling; empty if every group was scored."""
         n_groups = int(published_labels(published).max()) + 1
         if n_groups <= self.sample:
             return ""
@@ -112,7 +112,7 @@ class DaviesBouldin(Measure):
 
 
 def likeness(grouped: Grouped, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """For some groups the largest (S_i + S_j) / M_ij over all groups."""
+    """For some groups, the largest (S_i + S_j) / M_ij over all groups."""
     means = _means(grouped)
     scatter = _scatter(grouped, means)
     return _largest(means[chosen], scatter[chosen], chosen, means, scatter)
@@ -121,7 +121,8 @@ def likeness(grouped: Grouped, chosen: NDArray[np.int64]) -> NDArray[np.float64]
 def _largest(
     mine: Floats, scattered: Floats, numbers: NDArray[np.int64], means: Floats, scatter: Floats
 ) -> NDArray[np.float64]:
-    """Of some groups, also with gaps, which is not in scikit-learn; `numbers` are their own among the others, or -1."""
+    """The same, also with gaps, which scikit-learn does not offer; `numbers` are their own positions among the others,
+    or -1."""
     from sklearn.metrics import pairwise_distances_chunked
 
     def reduce(distances: NDArray[np.float64], first: int) -> NDArray[np.float64]:
@@ -140,7 +141,7 @@ def _largest(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Likeness(Tally):
-    """For some groups the largest ratio so far."""
+    """For some groups, the largest ratio so far."""
 
     largest: Floats
 
@@ -151,7 +152,7 @@ class Likeness(Tally):
 
 @dataclass(frozen=True)
 class _OfSample(DaviesBouldin):
-    """Of some groups against those of all shards."""
+    """Some groups against those of all shards."""
 
     why_whole: ClassVar[str] = ""
 
@@ -173,7 +174,7 @@ class _OfSample(DaviesBouldin):
 
 
 def _means(grouped: Grouped) -> NDArray[np.float64]:
-    """The mean of each group over what is observed: (groups, features), NaN where nothing is."""
+    """The mean of each group over what is observed: (groups, features), NaN if nothing is."""
     order = np.argsort(grouped.labels, kind="stable")
     starts = np.cumsum(grouped.sizes) - grouped.sizes
     x = grouped.features[order]

@@ -1,4 +1,4 @@
-"""Which day and which time of the day each instant is: shared by the measures of daily life."""
+"""The day and time of day of each instant: shared by the measures of daily life."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _MONDAY = 3  # 1970-01-01 was a Thursday
 
 @dataclass(frozen=True, eq=False)
 class Days:
-    """The instants of a panel by day and time of the day, as a clock on the wall showed them.
+    """The instants of a panel by day and time of day, as the local clock showed them.
 
-    Where the clock is set back two instants of a day have the same time of the day, where it is set forward one is
-    lacking. Where times are numbers, a day is `per_day` steps from the first instant on, and a week seven such days.
+    When the clock is set back, two instants of a day have the same time of day; when it is set forward, one is missing.
+    If times are numbers, a day is `per_day` steps counted from the first instant, and a week seven such days.
     """
 
     day: NDArray[np.int64]
-    """For each instant its day, as a position among the days that occur."""
+    """The day of each instant, as a position among the days that occur."""
     slot: NDArray[np.int64]
-    """For each instant its time of day, as a position among those that occur."""
+    """The time of day of each instant, as a position among those that occur."""
     hours: NDArray[np.float64]
-    """For each instant its time of day in hours."""
+    """The time of day of each instant in hours."""
     numbers: NDArray[np.int64]
     """The number of each day that occurs: neighbours differ by 1."""
     per_day: int
@@ -48,13 +48,13 @@ class Days:
 
     @property
     def weekday(self) -> NDArray[np.int64]:
-        """Of each day its place in the week: from Monday, or from the first day where times are numbers."""
+        """The place of each day in the week: from Monday, or from the first day if times are numbers."""
         found: NDArray[np.int64] = (self.numbers + (_MONDAY if self.by_clock else 0)) % 7
         return found
 
 
 def days_of(panel: Panel, per_day: int | None, *, name: str, least: int = 1) -> Days:
-    """The days of a panel that spans at least `least` of them; `name` is the measure that asks."""
+    """The days of a panel that spans at least `least` of them; `name` is the measure that needs them."""
     by_clock = panel.times.dtype.kind == "M"
     if by_clock and per_day is not None:
         raise ParameterError(f"per_day applies to times that are numbers; this panel has a clock. Omit it from {name}.")
@@ -74,7 +74,7 @@ def days_of(panel: Panel, per_day: int | None, *, name: str, least: int = 1) -> 
             "does not. If the table has finer readings, resample them with align='resample:1h'."
         )
     local = times if panel.timezone is None else find_zone(panel.timezone).to_local(times)
-    span = int(local[-1] - local[0]) + step  # by the clock: a day of 23 hours is a day
+    span = int(local[-1] - local[0]) + step  # by the clock: a day of 23 hours counts as a day
     if span < least * length:
         raise ParameterError(
             f"{name} needs at least {_days(least)}; the panel spans {100 * span // length / 100:g}. Read a longer "
@@ -93,7 +93,7 @@ def days_of(panel: Panel, per_day: int | None, *, name: str, least: int = 1) -> 
 
 
 def check_per_day(per_day: int | None) -> None:
-    """A day of one instant has no time of the day."""
+    """Refuse days with a single instant: they have no time of day."""
     if per_day is None:
         return
     if isinstance(per_day, bool) or not isinstance(per_day, int | np.integer) or per_day < 2:
@@ -101,7 +101,7 @@ def check_per_day(per_day: int | None) -> None:
 
 
 def means_by(labels: NDArray[np.int64], x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means over the instants with the same label, of what is observed: (series, labels, channels), NaN where none."""
+    """Means of observed values over instants with the same label: (series, labels, channels), NaN if there are none."""
     order = np.argsort(labels, kind="stable")
     starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
     x = x[:, order]

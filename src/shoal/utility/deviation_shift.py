@@ -15,11 +15,11 @@ from shoal.utility.cells import Floats, by_channel, tally_pairs
 
 @dataclass(frozen=True)
 class DeviationShift(Measure):
-    """Change of the standard deviation of all values, as a share of what it was.
+    """Change of the standard deviation of all values, as a share of the original one.
 
     |S(original) - S(published)| / S(original), with S over all series and instants around their common mean; cells
-    missing in either are left out of both. With several channels the mean of their shifts. Where a channel had no
-    spread its shift is 0 if it still has none, else 1.
+    missing in either are left out of both. With several channels, the mean of their shifts. If a channel had no spread,
+    its shift is 0 if it still has none, else 1.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class DeviationShift(Measure):
 
 
 def mean_shift(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
-    """Of deviations before and after, one for each channel."""
+    """The shift from deviations before and after, one for each channel."""
     had = before > 0.0
     shifts = np.abs(before - after) / np.where(had, before, 1.0)
     return float(np.where(had, shifts, after > 0.0).mean())

@@ -1,4 +1,4 @@
-"""How many published points are near their originals."""
+"""How many published points are close to their originals."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BOUNDS = (0.02, 0.05, 0.10, 0.20, 0.30, 0.50)
 class DivergenceClasses(Measure):
     """Share of the points that are published within `limit` of their original.
 
-    The divergence of a point is |original - published| / |original|, for each channel on its own; where the original is
-    0, it is 0 if that was published, else infinite. Points missing in either are left out.
+    The divergence of a point is |original - published| / |original|, for each channel separately; if the original is 0,
+    it is 0 if 0 was published, else infinite. Points missing in either are left out.
 
     Parameters
     ----------
     limit
-        What counts as near, as a share of the original.
+        What counts as close, as a share of the original.
 
     Examples
     --------
@@ -57,11 +57,11 @@ class DivergenceClasses(Measure):
             raise ParameterError("limit must be a share of at least 0, such as 0.2.")
 
     def tally(self, original: Panel, published: Panel) -> Tally:
-        """Of each point, whether it is near its original."""
+        """Whether each point is close to its original."""
         return _within(original, published, (self.limit,))
 
     def score(self, tally: Tally) -> Score:
-        """The share of those that are; all if there are none."""
+        """The share of points that are close; 1 if there are no points."""
         near = tally["within"]
         return self.as_score(near.means[0] if near.counts[0] else 1.0)
 
@@ -77,11 +77,11 @@ class DivergenceClasses(Measure):
 
 
 def _within(original: Panel, published: Panel, bounds: tuple[float, ...]) -> Tally:
-    """Of each point, a column for each bound: 1 where its divergence is at most that, else 0."""
+    """For each point, a column per bound: 1 if its divergence is at most that, else 0."""
 
     def figures(before: Floats, after: Floats) -> dict[str, Floats]:
         apart, size = (np.abs(x[~np.isnan(x)])[:, None] for x in (before - after, before))
-        # Multiplied, not divided: zero originals then need no rule of their own.
+        # Multiplied, not divided, so that zero originals need no special rule.
         return {"within": (apart <= np.array(bounds) * size).astype(np.float64)}
 
     return tally_pairs(original, published, figures)

@@ -18,9 +18,9 @@ from shoal.utility.cells import Floats, refuse_other_shapes, tally_pairs
 class EuclideanLoss(Measure):
     """Sum of the distances between original and published points.
 
-    IL = Σ over series f and instants t of |f(t) - published f(t)|; with several channels the distance is Euclidean
-    over the channels observed in both. Points missing in either are left out. In the unit of the data, so it compares
-    releases of one panel, not panels.
+    IL = Σ over series f and instants t of |f(t) - published f(t)|; with several channels the distance is Euclidean over
+    the channels observed in both. Points missing in either are left out. It is in the unit of the data, so it compares
+    releases of the same panel, not different panels.
 
     Examples
     --------
@@ -63,6 +63,6 @@ class EuclideanLoss(Measure):
 
 
 def _distances(before: Floats, after: Floats) -> Floats:
-    """Between points, over the channels both have."""
+    """Distances between points, over the channels both have."""
     distances: Floats = np.sqrt(np.nansum((before - after) ** 2, axis=-1))
     return distances

@@ -37,29 +37,29 @@ class Errors(NamedTuple):
 class ForecastError(Measure):
     """Error of forecasts a day ahead by a model learned from the release, over that of one learned from the originals.
 
-    For each time of the day s a linear model forecasts the value of day d at s from what is known a day before:
+    For each time of day s, a linear model forecasts the value of day d at s from what is known a day before:
 
         x[d, s] ≈ a + b x[d-1, s] + c mean(x[d-1]) + e x[d-7, s] + f [d is Saturday or Sunday]
 
-    with one set of coefficients for all series, by ridge regression; the term of last week is there from 14 days to
-    learn from on. One model learns from the published days before the held-out ones, another from the original ones.
-    Both then forecast the held-out last days of the originals, from the originals of the days before. The score is the
-    first one's root mean squared error over the second one's: 1 is as good as the originals, 1.1 a tenth worse. It may
-    be below 1, since a mean has less noise to learn from; so this judges "models". Errors count as at least a millionth
-    of the tested values. With several channels the mean of their scores.
+    with one set of coefficients for all series, by ridge regression; the term for last week is used if there are at
+    least 14 days to learn from. One model learns from the published days before the held-out ones, another from the
+    original ones. Both then forecast the held-out last days of the originals, from the originals of the days before.
+    The score is the first model's root mean squared error divided by the second one's: 1 is as good as the originals,
+    1.1 a tenth worse. It may be below 1, because a mean has less noise to learn from; so this judges "models". Errors
+    count as at least a millionth of the tested values. With several channels, the mean of their scores.
 
-    A day is one of the panel's time zone, if it has one; where the clock is set back, the mean of both readings
-    counts. A day whose value, or one it is forecast from, is missing is neither learned from nor tested; the mean of
-    a day is over what is observed. Which series is which need not be known.
+    Days follow the panel's time zone, if it has one; when the clock is set back, the mean of both readings counts. A
+    day whose value, or one it is forecast from, is missing is neither learned from nor tested; the mean of a day is
+    over observed values. Series need not be matched.
 
     Parameters
     ----------
     test
-        Share of the days that are held out, at least one; the last ones.
+        Share of the days, at the end, that are held out; at least one day.
     ridge
-        How much coefficients are held back, as a share of the variance of what they multiply.
+        The strength of the ridge penalty, as a share of the variance of each feature.
     per_day
-        Only where times are numbers: how many instants a day has, from the first on. No day is then a Sunday.
+        Only if times are numbers: the number of instants in a day, counted from the first. Then no day is a Sunday.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class ForecastError(Measure):
         return self.as_score(ratios.mean())
 
     def errors(self, original: Panel, published: Panel) -> Errors:
-        """What both models err, and how far off it would be to repeat the day before."""
+        """The errors of both models, and of repeating the day before."""
         return self._errors(original, published)[0]
 
     def _errors(self, original: Panel, published: Panel) -> tuple[Errors, Floats]:
@@ -184,7 +184,7 @@ def _day_means(grid: Floats) -> Floats:
 
 
 def _known(z: Floats) -> NDArray[np.bool_]:
-    """Where everything along the first axis is observed."""
+    """Whether everything along the first axis is observed."""
     known: NDArray[np.bool_] = np.all(~np.isnan(z), axis=0)
     return known
 
@@ -197,7 +197,7 @@ def _learn(panel: Panel, days: Days, targets: NDArray[np.int64], ridge: float) -
     for z in _rows(panel, days, targets):
         known = _known(z)
         if anchor is None:
-            # Near the means, so that sums of squares keep their digits.
+            # Centred, so that sums of squares keep their digits.
             counts = np.maximum(known.sum(axis=2), 1)
             anchor = np.sum(z, axis=3, where=known) / counts
         moved = np.where(known, z - anchor[..., None], 0.0)
@@ -215,7 +215,7 @@ def _learn(panel: Panel, days: Days, targets: NDArray[np.int64], ridge: float) -
 
 
 def _coefficients(products: Floats, means: Floats, n: float, ridge: float) -> Floats:
-    """Of one time of the day. What does not vary, beyond rounding, gets the coefficient 0."""
+    """Coefficients for one time of day. Features that do not vary, beyond rounding, get the coefficient 0."""
     own = np.diag(products)[:-1]
     varies = own > 1e-24 * n * means[:-1] ** 2
     within, towards = products[:-1, :-1][np.ix_(varies, varies)], products[:-1, -1][varies]

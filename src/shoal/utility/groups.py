@@ -22,9 +22,9 @@ WORKING_MEMORY = 256  # MB of distances at a time
 class Grouped:
     """Original series in features, and the group each was published in.
 
-    Features are moved to the middle of their range and scaled so that the widest is 1 to each side. Both indices are
-    ratios of distances and do not see it; but scikit-learn takes distances from squares, which large offsets would
-    drown, and takes what is below 1e-8 for nothing.
+    Features are centred on the middle of their range and scaled so that the widest reaches from -1 to 1. Both indices
+    are ratios of distances and are not affected; but scikit-learn computes distances from squares, which large offsets
+    would swamp, and treats anything below 1e-8 as zero.
     """
 
     features: NDArray[np.float64]
@@ -38,12 +38,12 @@ class Grouped:
 
     @property
     def is_constant(self) -> bool:
-        """Whether no feature tells any two series apart."""
+        """Whether no feature distinguishes any two series."""
         return not np.any(self.features[~np.isnan(self.features)])
 
     @property
     def metric(self) -> str:
-        """Scikit-learn's name of the distance: over the features both have, scaled to all, as the methods do."""
+        """Scikit-learn's name for the distance: over the features both have, scaled to all, as in the methods."""
         return "nan_euclidean" if self.has_gaps else "euclidean"
 
 
@@ -57,7 +57,7 @@ def group_series(original: Panel, published: Panel, features: FeatureName) -> Gr
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """Some series with their groups, to be compared with those of every shard on one scale: that of the sample."""
+    """Some series with their groups, for comparison with those of every shard on the scale of the sample."""
 
     features: Features
     middle: NDArray[np.float64]
@@ -77,7 +77,7 @@ class Sampled:
         return cls(features, middle, widest, grouped, published.rows)
 
     def shard(self, original: Panel, published: Panel) -> tuple[Grouped, NDArray[np.int64]]:
-        """The series of a shard in their groups, and for each group of the sample its number there, -1 if none."""
+        """The series of a shard in their groups, and for each group of the sample its number there, or -1."""
         refuse_other_shapes(original, published)
         both = published_labels(Panel(np.concatenate([self.published, published.rows]), copy=False))
         there, labels = np.unique(both[len(self.published) :], return_inverse=True)
@@ -94,14 +94,14 @@ def published_labels(published: Panel) -> NDArray[np.int64]:
 
 
 def draw(n: int, sample: int, seed: int) -> NDArray[np.int64]:
-    """All of n positions, or `sample` of them by chance, in order."""
+    """All of n positions, or a random `sample` of them, in order."""
     if n <= sample:
         return np.arange(n, dtype=np.int64)
     return np.sort(np.random.default_rng(seed).choice(n, size=sample, replace=False)).astype(np.int64)
 
 
 def check_parameters(features: str, sample: int, seed: int) -> None:
-    """Refuse what no panel could be measured with."""
+    """Refuse invalid parameters."""
     if features not in get_args(FeatureName):
         raise ParameterError(f"features must be one of: {', '.join(get_args(FeatureName))}.")
     if isinstance(sample, bool) or not isinstance(sample, int | np.integer) or sample < 1:

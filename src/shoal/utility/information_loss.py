@@ -18,8 +18,8 @@ class InformationLoss(Measure):
     """Share of the variation between series that the release has lost: SSE / SST.
 
     SSE = sum over series, instants and channels of (original - published)^2, SST = the same against the mean over all
-    series at that instant and channel; cells missing in either are left out of both. 0 keeps everything, 1 keeps one
-    common curve.
+    series at that instant and channel; cells missing in either are left out of both. 0: everything is kept; 1: one
+    common curve is left.
 
     Parameters
     ----------

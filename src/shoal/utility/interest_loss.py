@@ -1,4 +1,4 @@
-"""How far off the part of a series is that someone wants to know."""
+"""How far off the part of a series is that matters to someone."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _DAY = 86_400_000_000  # microseconds
 
 @dataclass(frozen=True)
 class InterestLoss(Measure):
-    """Mean distance between what matters of the original series and of the published ones.
+    """Mean distance between what matters in the original series and in the published ones.
 
     IL = (1/n) Σ over series x of ‖f(x) - f(published x)‖₂, where f takes a series to what matters: the values of a
     segment, the total of a window, or in instants the time of arrival, of departure, or occupied (see
-    `shoal.features.interests`; with several channels f gives the numbers of all). In the unit of f, so it compares
-    releases of one panel, not panels. 0 keeps all that matters, whatever else was changed.
+    `shoal.features.interests`; with several channels f gives the numbers of all). It is in the unit of f, so it
+    compares releases of the same panel, not different panels. 0 keeps all that matters, whatever else was changed.
 
-    Missing values are refused: of a series with a gap nobody knows when it was first occupied.
+    Missing values are refused: with a gap, nobody knows when a series was first occupied.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ class InterestLoss(Measure):
         and departs at 0. Or a word of `shoal.features.keep`, such as "shape", "daily-totals" or
         "window:17:00-20:00". Or a function of an array of series, such as `interests.Arrival(20.0).of`.
     start
-        Only "segment" and "total": a position such as 44, or a time such as 11:00 where a series is one day from
-        midnight. Left out, the first instant.
+        Only "segment" and "total": a position such as 44, or a time such as 11:00 if a series is one day from midnight.
+        Default: the first instant.
     end
-        Only "segment" and "total": the same for the end, which is not in it. Left out, after the last instant.
+        Only "segment" and "total": the same for the end, which is not included. Default: after the last instant.
     above
-        Only "arrival", "departure" and "occupied": from what value on someone is there. 0.5 reads presence (0 or 1)
-        and counts rightly also where means are published: there when half of the group is. For loads give a power.
+        Only "arrival", "departure" and "occupied": the value above which someone is present. 0.5 suits presence (0 or
+        1), and also published means: someone is there if half of the group is. For loads give a power.
 
     Examples
     --------
@@ -79,9 +79,9 @@ class InterestLoss(Measure):
 
     name: ClassVar[str] = "interest-loss"
     meaning: ClassVar[str] = "mean distance between what matters of original and of published series, in its own unit"
-    plain: ClassVar[str] = "What was to be kept{}: Euclidean distance of a series from its original, on average"
+    plain: ClassVar[str] = "What had to be kept{}: Euclidean distance of a series from its original, on average"
     purpose: ClassVar[str] = "presence and special interests"
-    # Somebody must say from what value on somebody is there.
+    # The threshold for presence must be stated.
     usual = ()
 
     interest: InterestName | str | Callable[[NDArray[Any]], Any] = "segment"
@@ -109,7 +109,7 @@ class InterestLoss(Measure):
 
     @property
     def unit(self) -> Unit:
-        """Of times it is instants, of values that of the data; of a shape, or a function, there is none."""
+        """Instants for times, the unit of the data for values; none for a shape or a function."""
         if not isinstance(self.interest, str):
             return "number"
         word = self.interest.partition(":")[0]
@@ -134,7 +134,7 @@ class InterestLoss(Measure):
         return row_norms(wanted.of(before) - wanted.of(after))
 
     def _kept(self) -> KeptInterest | None:
-        """What a release keeps, where the interest is named as there; names of our own come first."""
+        """What a release keeps, if the interest is one of its words; our own names come first."""
         named = isinstance(self.interest, str) and self.interest not in get_args(InterestName)
         if not named or str(self.interest).partition(":")[0] not in WORDS:
             return None
@@ -156,7 +156,7 @@ class InterestLoss(Measure):
         return Segment(*window) if self.interest == "segment" else WindowTotal(*window)
 
     def _window(self) -> tuple[Instant | None, Instant | None]:
-        """Both ends; digits alone are a position, as a command line cannot tell them from text."""
+        """Both ends; digits alone are a position, because a command line passes numbers as text."""
         start, end = (int(i) if isinstance(i, str) and i.isdecimal() else i for i in (self.start, self.end))
         return start, end
 
@@ -174,11 +174,11 @@ def refuse_above(above: float) -> None:
 
 
 def refuse_other_than_a_day(panel: Panel) -> None:
-    """Where the panel knows its clock, a time such as 11:00 needs series of one day from midnight on."""
+    """If the panel has a clock, a time such as 11:00 needs series of one day from midnight."""
     if panel.times.dtype.kind != "M":
         return
     times = panel.times.astype("datetime64[us]").astype(np.int64)
-    # By the clock on the wall: a day on which it is set forward or back has no even steps.
+    # By the local clock: a day on which it is set forward or back has no even steps.
     local = times if panel.timezone is None else find_zone(panel.timezone).to_local(times)
     steps = np.diff(local)
     whole = len(steps) == 0 or (np.all(steps == steps[0]) and steps[0] * len(local) == _DAY)

@@ -1,4 +1,4 @@
-"""How well a release tells for how long which load is exceeded."""
+"""How well a release shows for how long each load is exceeded."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from shoal.utility.spreads import SpreadMeasure
 class LoadDurationError(SpreadMeasure):
     """Distance between the load-duration curves before and after, as a share of the load.
 
-    The load-duration curve is the values sorted by size: where it passes 80 % of the time is the load exceeded four
-    fifths of the time. The error is Σ over ranks r of |x(r) - y(r)| / Σ |x(r)|, with x(r) the r-th largest original
-    value and y(r) the r-th largest published one. When values occur does not matter, only how large and how many.
+    The load-duration curve is the values sorted by size: its value at 80 % of the time is the load exceeded four fifths
+    of the time. The error is Σ over ranks r of |x(r) - y(r)| / Σ |x(r)|, with x(r) the r-th largest original value and
+    y(r) the r-th largest published one. Only the size and number of values matter, not when they occur.
 
-    Cells missing in either panel are left out of both, where series are compared one by one; else each panel counts
-    what it has, and sorted curves of different length are compared over the share of time. With several channels the
-    mean of their errors. Where all originals of a channel are 0, its error is 0 if they were published so, else 1.
+    If series are compared one by one, cells missing in either panel are left out of both; else each panel counts what
+    it has, and sorted curves of different length are compared over the share of time. With several channels, the mean
+    of their errors. If all originals of a channel are 0, its error is 0 if the published ones are too, else 1.
 
     Parameters
     ----------
     of
-        "series": the curve of each series, sums over all of them; rows must belong together. "pooled": the values of
-        all series in one curve. "all": the curve of the mean load of all series at each instant. The last two compare
-        the whole and need not know which series is which.
+        "series": the curve of each series, sums over all of them; rows must match. "pooled": the values of all series
+        in one curve. "all": the curve of the mean load of all series at each instant. The last two compare the whole
+        and do not require matching series.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How well a release tells what a day looks like."""
+"""How well a release shows what a day looks like."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from shoal.utility.days import check_per_day, days_of, means_by
 class MeanDayError(CurveMeasure):
     """Error of the mean day: sum of its absolute changes as a share of the sum of its absolute values.
 
-    The mean day of a curve is m[s] = the mean over days of its values at the time of the day s. The error is
-    Σ |m[s] - published m[s]| / Σ |m[s]| over the times of the day, and over the series where each has a mean day. Times
-    of the day are those of the clock on the wall, in the panel's time zone if it has one.
+    The mean day of a curve is m[s] = the mean over days of its values at the time of the day s. The error is Σ |m[s] -
+    published m[s]| / Σ |m[s]| over the times of day, and over the series if each has its own mean day. Times of day are
+    those of the local clock, in the panel's time zone if it has one.
 
-    Cells missing in either are left out of both. With several channels the mean of their errors. Where the mean day of
-    a channel is 0 throughout, its error is 0 if it is published so, else 1. Panels of less than a day are refused.
+    Cells missing in either are left out of both. With several channels, the mean of their errors. If the mean day of a
+    channel is 0 throughout, its error is 0 if the published one is too, else 1. Panels of less than a day are refused.
 
     Parameters
     ----------
     of
-        "series": the mean day of each series; rows must belong together. "all": the mean day of the mean of all series,
-        which needs not know which series is which.
+        "series": the mean day of each series; rows must match. "all": the mean day of the mean of all series, which
+        does not require matching series.
     per_day
-        Only where times are numbers: how many instants a day has, from the first on.
+        Only if times are numbers: the number of instants in a day, counted from the first.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How far published values are from the originals, as a share of what was there."""
+"""How far published values are from the originals, as a share of the originals."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class NormalizedDivergence(Measure):
     """Sum of the absolute differences as a share of the sum of the absolute originals.
 
     NormDiv = Σ |original - published| / Σ |original| over series, instants and channels; cells missing in either are
-    left out of both sums. 0 changes nothing; 1 is as far off as publishing nothing but zeros. The paper divides by
-    Σ original, which is the same for readings that are never negative and meaningless for others. Where all originals
-    are 0 the value is 0 if they were published so, else 1.
+    left out of both sums. 0 changes nothing; 1 is as far off as publishing nothing but zeros. The paper divides by Σ
+    original, which is the same for readings that are never negative and meaningless for others. If all originals are 0,
+    the value is 0 if the published ones are too, else 1.
 
-    Channels are summed as they are: where units differ, the channel with the largest numbers decides.
+    Channels are summed as they are: if units differ, the channel with the largest numbers dominates.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether a release still tells when rooms or persons come, go, and how long they stay."""
+"""Whether a release still shows when people arrive, leave, and how long they stay."""
 
 from __future__ import annotations
 
@@ -24,24 +24,23 @@ class OccupancyError(Measure):
 
     With s(x) the statistic of a series in instants and T instants: for "mean"
     |mean s(published) - mean s(original)| / mean s(original); for "histogram" the total variation
-    ½ Σ over bins of |share of published series - share of original ones|, over `bins` equal bins of [0, T]. A day
-    without anyone arrives at T, departs at 0 and is occupied for 0, as in `shoal.features.interests`. Where the
-    original mean is 0 the error is 0 if the published one is too, else 1. With several channels, the mean over them.
+    ½ Σ over bins of |share of published series - share of original ones|, over `bins` equal bins of [0, T]. A day with
+    nobody present arrives at T, departs at 0 and is occupied for 0, as in `shoal.features.interests`. If the original
+    mean is 0, the error is 0 if the published one is too, else 1. With several channels, the mean over them.
 
-    Only the statistics of the whole are compared, so series may change places: a release can score well here and
-    still have every single day wrong. For that use `InterestLoss`. Missing values are refused.
+    Only overall statistics are compared, so series may be exchanged: a release can score well here with every single
+    day wrong. To compare single days, use `InterestLoss`. Missing values are refused.
 
     Parameters
     ----------
     statistic
         "arrival": the first instant above `above`. "departure": the one after the last. "occupied": how many are.
     compare
-        "mean": a relative error, from 0. "histogram": a share of series, from 0 to 1, that sees lost variety too.
+        "mean": a relative error, from 0. "histogram": a share of series, from 0 to 1, that also detects lost variety.
     bins
-        Only "histogram": how many. More see smaller shifts, and more of chance.
-    above
-        From what value on someone is there. 0.5 reads presence (0 or 1) and counts rightly also where means are
-        published: there when half of the group is.
+        Only "histogram": the number of bins. More bins detect smaller shifts, but also more chance.
+    above The value above which someone is present. 0.5 suits presence (0 or 1), and also published means: someone is
+    there if half of the group is.
 
     Examples
     --------
@@ -63,7 +62,7 @@ class OccupancyError(Measure):
     purpose: ClassVar[str] = "presence and special interests"
     unit: ClassVar[Unit] = "share"
     matched: ClassVar[bool] = False
-    # Somebody must say from what value on somebody is there.
+    # The threshold for presence must be stated.
     usual = ()
 
     statistic: Statistic = "arrival"
@@ -85,7 +84,7 @@ class OccupancyError(Measure):
         return 0.0, float("inf") if self.compare == "mean" else 1.0
 
     def tally(self, original: Panel, published: Panel) -> Tally:
-        """The statistic of each series by channel, or in which bin it is: 1 there, else 0."""
+        """The statistic of each series by channel, or 1 in its bin and 0 elsewhere."""
         sides = (self._of(values) for values in complete_pair(original, published))
         if self.compare == "histogram":
             sides = (self._bins(side, original.n_instants) for side in sides)

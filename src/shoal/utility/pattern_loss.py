@@ -20,16 +20,16 @@ from shoal.model.score import Unit
 class PatternLoss(Measure):
     """Mean over the published series of the cosine distance between original and published shape.
 
-    PL(Q) = 1 - cos(p(Q), p*(Q)), between 0 and 2, where p(Q) holds the differences x[j] - x[i] of all pairs of instants
-    of the normalised original and p*(Q) those of the shape that the published word stands for. It equals 1 minus the
-    correlation of original and shape (n Σ x y is the inner product of the differences of series with mean 0), so the
-    pairs are never formed. A shape without differences is at 0 from another such and at 1 from the rest: a word of
-    level 1 loses everything, unless the original was constant. The paper sums over the series; the mean compares
-    releases of different size. Suppressed series have no word and do not count.
+    PL(Q) = 1 - cos(p(Q), p*(Q)), between 0 and 2, where p(Q) contains the differences x[j] - x[i] of all pairs of
+    instants of the normalised original and p*(Q) those of the shape that the published word stands for. It equals 1
+    minus the correlation of original and shape (n Σ x y is the inner product of the differences of series with mean 0),
+    so the pairs are never formed. A constant shape has distance 0 from another constant one and 1 from the rest: a word
+    of level 1 loses everything, unless the original was constant. The paper sums over the series; the mean makes
+    releases of different size comparable. Suppressed series have no word and do not count.
 
-    With several channels it is the mean over the channels, each a shape of its own.
+    With several channels, it is the mean over the channels, each with its own shape.
 
-    Published values (a panel) are measured as well, by the shape of each published series: so methods that publish
+    Published values (a panel) can be measured too, by the shape of each published series, so that methods that publish
     values can be compared.
 
     Examples
@@ -53,7 +53,7 @@ class PatternLoss(Measure):
     takes_rows: ClassVar[bool] = True
 
     def measure(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Score:
-        """Compare each published series with its original; `rows` says which it is where some were suppressed."""
+        """Compare each published series with its original; `rows` says which it is if some were suppressed."""
         return self.score(self.tally(original, published, rows=rows))
 
     def tally(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Tally:
@@ -78,7 +78,7 @@ class PatternLoss(Measure):
 def kept_rows(
     original: Panel, published: Envelopes | Panel, rows: NDArray[np.int64] | None, *, several_channels: bool = False
 ) -> NDArray[np.int64]:
-    """The position in the original of each published series, of panels that this can be said of."""
+    """The position of each published series in the original; refuses other forms and gaps."""
     if not isinstance(published, Envelopes | Panel):
         raise ParameterError("This measure needs envelopes or published values, one row per series.")
     wanted = published.n_channels if several_channels else 1
@@ -109,7 +109,7 @@ def shape_times(published: Envelopes | Panel) -> NDArray[Any]:
 
 
 def published_shapes(published: Envelopes | Panel) -> NDArray[np.float64]:
-    """What the words stand for; of published values, the values. One channel after another."""
+    """The shapes that words stand for, or published values themselves; one channel after another."""
     if isinstance(published, Panel):
         return _one_after_another(published.values)
     return reconstruct(parse(published.patterns), published.levels)

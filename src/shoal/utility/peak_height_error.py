@@ -1,4 +1,4 @@
-"""How well a release tells how high daily peaks are."""
+"""How well a release preserves the height of daily peaks."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from shoal.utility.days import check_per_day, days_of
 class PeakHeightError(CurveMeasure):
     """Error of the daily peaks: sum of their absolute changes as a share of the sum of their absolute heights.
 
-    The peak of a day is its largest value, p[d] = max over the instants t of day d of x[t]. The error is
-    Σ |p[d] - published p[d]| / Σ |p[d]| over days and series. Days are those of the panel's time zone if it has one; a
-    first or last day that is cut off counts with what there is of it.
+    The peak of a day is its largest value, p[d] = max over the instants t of day d of x[t]. The error is Σ |p[d] -
+    published p[d]| / Σ |p[d]| over days and series. Days follow the panel's time zone if it has one; a partial first or
+    last day counts as it is.
 
-    Cells missing in either are left out of both, and a day without any left is left out. With several channels the mean
-    of their errors. Where all peaks of a channel are 0, its error is 0 if they are published so, else 1. Panels of less
+    Cells missing in either are left out of both, and so is a day with none left. With several channels, the mean of
+    their errors. If all peaks of a channel are 0, its error is 0 if the published ones are too, else 1. Panels of less
     than a day are refused.
 
     Parameters
     ----------
     of
-        "series": the peaks of each series; rows must belong together. "all": the peaks of the mean of all series, which
-        needs not know which series is which.
+        "series": the peaks of each series; rows must match. "all": the peaks of the mean of all series, which does not
+        require matching series.
     per_day
-        Only where times are numbers: how many instants a day has, from the first on.
+        Only if times are numbers: the number of instants in a day, counted from the first.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How well a release tells when daily peaks are."""
+"""How well a release preserves the time of daily peaks."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class PeakTimeError(CurveMeasure):
     """Mean distance between the times of the daily peaks before and after, in hours.
 
     The time of a day's peak is the first instant at which its largest value is reached. The error is the mean over
-    days, series and channels of |time - published time|, by the clock on the wall in the panel's time zone if it has
-    one. Guessing at random is about 8 hours off, a third of a day.
+    days, series and channels of |time - published time|, by the local clock in the panel's time zone if it has one.
+    Guessing at random is about 8 hours off, a third of a day.
 
-    Cells missing in either are left out of both, and a day without any left is left out; without any day the error is
-    0. Panels of less than a day are refused.
+    Cells missing in either are left out of both, and so is a day with none left; without any day, the error is 0.
+    Panels of less than a day are refused.
 
     Parameters
     ----------
     of
-        "series": the peaks of each series; rows must belong together. "all": the peaks of the mean of all series, which
-        needs not know which series is which.
+        "series": the peaks of each series; rows must match. "all": the peaks of the mean of all series, which does not
+        require matching series.
     per_day
-        Only where times are numbers: how many instants a day of 24 hours has, from the first on.
+        Only if times are numbers: the number of instants in a day of 24 hours, counted from the first.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class PeakTimeError(CurveMeasure):
 
 
 def peak_times(curves: Floats, days: Days) -> Floats:
-    """Of each curve, day and channel the hour of the peak; NaN where nothing is observed."""
+    """The hour of the peak for each curve, day and channel; NaN if nothing is observed."""
     starts = [*np.flatnonzero(np.diff(days.day, prepend=-1)).tolist(), len(days.day)]
     found = np.empty((len(curves), days.n_days, curves.shape[2]))
     for place in range(days.n_days):

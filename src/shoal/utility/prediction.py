@@ -1,4 +1,4 @@
-"""Whether a model learned from published days is right about real ones."""
+"""Whether a model learned from published days predicts real ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Positions = NDArray[np.int64]
 
 
 class Accuracies(NamedTuple):
-    """Share of right predictions of real days, by what the model was learned from; the same splits for both."""
+    """Share of right predictions of real days for each source of learning, with the same splits."""
 
     published: float
     original: float
@@ -34,40 +34,38 @@ class Accuracies(NamedTuple):
 class Prediction(Measure):
     """Accuracy on real days of a model of presence that learned from published ones.
 
-    What is predicted is whether someone is there at an instant t, x[t] > `above`, for every t of the day, from the
-    `window` values before it, x[t - window], …, x[t - 1]; at the beginning from as many as there are, at the first
-    instant from none. A model for each t learns from the published series and is asked about the original values of
-    series it did not learn from; the score is the share of right answers over all series, instants and channels.
+    The model predicts whether someone is there at an instant t, x[t] > `above`, for every t of the day, from the
+    `window` values before it, x[t - window], …, x[t - 1]; at the beginning from fewer, at the first instant from none.
+    A model for each t learns from the published series and is tested on the original values of series it did not learn
+    from; the score is the share of right answers over all series, instants and channels.
 
-    Which series it did not learn from: series are split into `folds` parts, each of which is asked about in turn after
-    learning from the others. Series that are published alike stay in one part, so that no day is in a mean from which
-    it is predicted. That is harder than splitting by chance, the more so the larger the groups, since the days most
-    alike are held out together: compare with `accuracies`, which learns from the originals under the same split, and
-    not with the score of another release. Where groups change from instant to instant (NLK) the split cannot keep them
-    together, and a day has a small part in what it is predicted from.
+    Series are split into `folds` parts; each part is tested after learning from the others. Series that are published
+    alike stay in one part, so that no day contributes to the mean from which it is predicted. That is harder than a
+    random split, especially with large groups, because the most similar days are held out together: compare with
+    `accuracies`, which learns from the originals under the same split, not with the score of another release. If groups
+    change from instant to instant (NLK), the split cannot keep them together, and a day contributes a little to what it
+    is predicted from.
 
-    Learning from published days may do better than learning from real ones, since a mean has less noise; so this
-    judges "models", and publishing the originals is not the best there is. Missing values are refused.
+    Learning from published days may do better than learning from real ones, because a mean has less noise; so this
+    judges "models", and publishing the originals is not the optimum. Missing values are refused.
 
     Parameters
     ----------
     learner
-        "knn": the answer of most of the `neighbours` nearest days, Euclidean in the window; all that are as near as
-        the last of them vote too, and half of the votes is not enough. "svm": a support vector machine, RBF kernel,
-        C = 1, gamma from the variance of the window; where all days agree at t, their answer.
+        "knn": the majority of the `neighbours` nearest days, by Euclidean distance in the window; ties with the last of
+        them vote too, and half of the votes is not enough. "svm": a support vector machine, RBF kernel, C = 1, gamma
+        from the variance of the window; if all days agree at t, their answer.
     window
         Instants before t that the model sees, at least 1: 8 are two hours of quarter hours.
     neighbours
-        Only "knn": how many days vote, at least 1. An even number can end in half of the votes.
-    above
-        From what value on someone is there. 0.5 reads presence (0 or 1) and counts rightly also where means are
-        published: there when half of the group is.
-    folds
-        Parts, at least 2; fewer where fewer different series are published.
+        Only "knn": how many days vote, at least 1. An even number can end in a tie.
+    above The value above which someone is present. 0.5 suits presence (0 or 1), and also published means: someone is
+    there if half of the group is. folds
+        Number of parts, at least 2; fewer if fewer different series are published.
     sample
-        Most series that are used, whole groups drawn at random. Time grows with its square.
+        The largest number of series used, in whole groups drawn at random. Time grows with its square.
     seed
-        Which groups are in which part, and which are drawn. Does not depend on the order of the series.
+        Decides which groups are drawn, and which part each is in. Does not depend on the order of the series.
 
     Examples
     --------
@@ -79,8 +77,8 @@ class Prediction(Measure):
 
     References
     ----------
-    "PAD: learned metric", section 7.2.1, figure 5. It names neither window, neighbours nor kernel, and splits days
-    after they were anonymised together.
+    "PAD: learned metric", section 7.2.1, figure 5. The paper names neither window, neighbours nor kernel, and splits
+    days after they were anonymised together.
     """
 
     name: ClassVar[str] = "prediction"
@@ -91,7 +89,7 @@ class Prediction(Measure):
     goal: ClassVar[Goal] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     why_whole: ClassVar[str] = "learns from some series and asks about others"
-    # Somebody must say from what value on somebody is there.
+    # The threshold for presence must be stated.
     usual = ()
 
     learner: Learner = "knn"
@@ -113,22 +111,22 @@ class Prediction(Measure):
 
     @property
     def sampled(self) -> int | None:
-        """As many as are used of any panel."""
+        """The number of series used from any panel."""
         return int(self.sample)
 
     def measure(self, original: Panel, published: Panel) -> Score:
-        """Learn from published series, ask about original ones; rows are in the same order."""
+        """Learn from published series, test on original ones; rows are in the same order."""
         before, after = complete_pair(original, published)
         return self.as_score(self._over_folds(after, before, self.split(original, published)))
 
     def accuracies(self, original: Panel, published: Panel) -> Accuracies:
-        """The score, and what learning from the originals gives under the same split."""
+        """The score, and that of learning from the originals under the same split."""
         before, after = complete_pair(original, published)
         split = self.split(original, published)
         return Accuracies(*(self._over_folds(learned, before, split) for learned in (after, before)))
 
     def accuracy(self, learned_from: Any, asked_about: Any) -> float:
-        """Share of right answers about series, from a model that learned from other ones: arrays, no splitting."""
+        """Share of right answers about some series, from a model that learned from others: arrays, no splitting."""
         train, test = (_with_channels(as_series(x)) for x in (learned_from, asked_about))
         if train.shape[1:] != test.shape[1:]:
             raise ParameterError(
@@ -161,7 +159,7 @@ class Prediction(Measure):
         return [np.array(part, dtype=np.int64) for part in parts if part]
 
     def note(self, published: Panel) -> str:
-        """What a report must say about sampling; empty when every series was used."""
+        """What a report must say about sampling; empty if every series was used."""
         if published.n_series <= self.sample:
             return ""
         return f"estimated from about {self.sample} of {published.n_series} series, drawn with seed {self.seed}"
@@ -202,7 +200,7 @@ def _by_neighbours(seen: Floats, there: Booleans, asked: Floats, n_neighbours: i
     """What most of the nearest say (series, channels)."""
     from scipy.spatial.distance import cdist
 
-    if seen.shape[1] == 0:  # the first instant: all are as near
+    if seen.shape[1] == 0:  # the first instant: all are equally near
         return np.broadcast_to(there.mean(axis=0) > 0.5, (len(asked), there.shape[1]))
     apart = cdist(asked, seen, "sqeuclidean")
     at = min(n_neighbours, len(seen)) - 1

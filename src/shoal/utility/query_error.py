@@ -22,7 +22,8 @@ _COUNTED = ("actual", "estimated", "common")
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What each query found: among the originals, in the release (expected where values are uncertain), and in both."""
+    """What each query found: among the originals, in the release (an expected number if values are uncertain), and in
+    both."""
 
     actual: NDArray[np.float64]
     estimated: NDArray[np.float64]
@@ -36,30 +37,30 @@ class Answers:
 
     @property
     def precision(self) -> NDArray[np.float64]:
-        """Share of what the release found that is right; 0 where it found nothing, for there was something to find."""
+        """Share of what the release found that is right; 0 if it found nothing, because there was something to find."""
         return np.divide(self.common, self.estimated, out=np.zeros(len(self.common)), where=self.estimated > 0.0)
 
     @property
     def recall(self) -> NDArray[np.float64]:
-        """Share of what there was that the release found."""
+        """Share of the right answers that the release found."""
         share: NDArray[np.float64] = self.common / self.actual
         return share
 
 
 @dataclass(frozen=True)
 class QueryError(Measure):
-    """Mean relative error, or mean precision, of random queries asked of the originals and of the release.
+    """Mean relative error, or mean precision, of random queries to the originals and to the release.
 
-    Of "range" and "combined" queries the mean of |actual - estimated| / actual, where lower is better; of
-    "pattern-range" and "pattern-similarity" queries the mean precision |A ∩ E| / |E| of the series found (A among the
-    originals, E in the release), where higher is better. Queries are those of `shoal.queries.random_queries` with the
-    same kind, number, seed and tolerance: each is drawn around an original series, so A is never empty and the error
-    needs no bound against division by 0. Where E is empty the precision is 0. Precision alone rewards a release that
-    finds little: `answers` has the recall too.
+    For "range" and "combined" queries, the mean of |actual - estimated| / actual, lower is better; for "pattern-range"
+    and "pattern-similarity" queries, the mean precision |A ∩ E| / |E| of the series found (A among the originals, E in
+    the release), higher is better. Queries are those of `shoal.queries.random_queries` with the same kind, number, seed
+    and tolerance: each is drawn around an original series, so A is never empty and the error needs no bound against
+    division by 0. If E is empty, the precision is 0. Precision alone rewards a release that finds little; `answers`
+    also has the recall.
 
-    Values are taken to lie anywhere in their envelope with the same chance; ranges and letters that were not published
-    are estimated, see `shoal.queries.complete`. Suppressed series count among the originals and cannot be found.
-    Published values (a panel) are measured as well.
+    Values are assumed to be uniform within their envelope; ranges and letters that were not published are estimated,
+    see `shoal.queries.complete`. Suppressed series count among the originals and cannot be found. Published values (a
+    panel) can be measured too.
 
     Parameters
     ----------
@@ -67,12 +68,13 @@ class QueryError(Measure):
         Conditions on values ("range"), on differences within the shape ("pattern-range"), on the distance from the
         shape of a series ("pattern-similarity"), or on values and shape ("combined").
     n_queries
-        How many. More take longer and make the mean steadier.
+        Number of queries. More take longer and make the mean more stable.
     seed
         The same seed asks the same queries.
     tolerance
-        How near is similar, times a random factor from 1 to 10. Default: the pattern loss of the release, as in the
-        paper, which then asks a worse release easier questions: to compare releases, give the same for all.
+        The distance that counts as similar, times a random factor from 1 to 10. Default: the pattern loss of the
+        release, as in the paper, which asks a worse release easier questions: to compare releases, give the same for
+        all.
 
     Examples
     --------
@@ -119,16 +121,16 @@ class QueryError(Measure):
         return 0.0, float("inf") if self.goal == "lower" else 1.0
 
     def measure(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Score:
-        """Ask both; `rows` says which original each published series is where some were suppressed."""
+        """Query both; `rows` says which original each published series is if some were suppressed."""
         return self._concluded(self.answers(original, published, rows=rows))
 
     @property
     def sampled(self) -> int | None:
-        """Series that queries are drawn around; all are asked."""
+        """Number of series that queries are drawn around; all series are queried."""
         return FAIR_SAMPLE
 
     def fixed(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Measure:
-        """Queries drawn around these series, asked of all. Without a tolerance, it is that of the sample."""
+        """Queries drawn around these series, put to all. Without a tolerance, that of the sample is used."""
         queries = self._queries(original, published, kept_rows(original, published, rows))
         return _AskedQueryError(self.kind, self.n_queries, self.seed, self.tolerance, queries)
 
@@ -153,7 +155,7 @@ class QueryError(Measure):
 
 @dataclass(frozen=True)
 class _AskedQueryError(QueryError):
-    """Given queries, asked of the series of all shards."""
+    """Given queries, put to the series of all shards."""
 
     why_whole: ClassVar[str] = ""
 
@@ -184,7 +186,7 @@ def ask(
     ([2.0], [1.5])
     """
     kept = kept_rows(original, published, rows)
-    # Series published alike answer alike: each such cell is asked once.
+    # Series published alike have the same answer: each such cell is queried once.
     cells, cell = _cells(published)
     if lacking := len(set(original.times.tolist()).difference(cells.times.tolist())):
         raise ParameterError(
@@ -200,7 +202,7 @@ def ask(
 
 
 def _cells(published: Envelopes | Panel) -> tuple[Envelopes | Panel, NDArray[np.int64]]:
-    """One of each kind of series, and which kind each series is; ranges and letters not published are estimated."""
+    """One series of each kind, and the kind of each series; ranges and letters not published are estimated."""
     ready = prepare(published)
     everything = np.concatenate([*ready.bounds, ready.shapes], axis=1)
     _, one, cell = np.unique(everything, axis=0, return_index=True, return_inverse=True)

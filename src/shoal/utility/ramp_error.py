@@ -1,4 +1,4 @@
-"""How well a release tells how fast values rise and fall."""
+"""How well a release preserves how fast values rise and fall."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class RampError(SpreadMeasure):
     Σ |u(r)|, with u(r) the r-th largest original ramp and v(r) the r-th largest published one: the area between their
     distributions (Wasserstein-1). A release of means has gentler ramps than its originals, one with noise steeper ones.
 
-    Only neighbours that are one step apart make a ramp, the step being the most frequent distance of instants; a ramp
-    with a missing end is left out, of both panels where series are compared one by one. With several channels the mean
-    of their errors. Where all original ramps of a channel are 0, its error is 0 if the published ones are too, else 1.
+    Only neighbours one step apart make a ramp, where the step is the most frequent distance between instants; a ramp
+    with a missing end is left out, of both panels if series are compared one by one. With several channels, the mean of
+    their errors. If all original ramps of a channel are 0, its error is 0 if the published ones are too, else 1.
 
     Parameters
     ----------
     of
-        "series": the ramps of each series, sums over all of them; rows must belong together. "pooled": the ramps of all
-        series in one distribution. "all": the ramps of the mean of all series. The last two compare the whole and need
-        not know which series is which.
+        "series": the ramps of each series, sums over all of them; rows must match. "pooled": the ramps of all series in
+        one distribution. "all": the ramps of the mean of all series. The last two compare the whole and do not require
+        matching series.
 
     Examples
     --------
@@ -63,5 +63,5 @@ def ramp_starts(times: NDArray[Any]) -> NDArray[np.int64]:
     if len(times) < 2:
         raise ParameterError("ramp-error needs at least 2 instants; the panel has one. Read a longer period.")
     steps, counts = np.unique(np.diff(times), return_counts=True)
-    usual = steps[counts.argmax()]  # of several as frequent, the shortest
+    usual = steps[counts.argmax()]  # in a tie, the shortest
     return np.flatnonzero(np.diff(times) == usual)

@@ -1,4 +1,4 @@
-"""How well a release tells how much of a series is daily or weekly routine."""
+"""How well a release preserves how much of a series is daily or weekly routine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shoal.utility.days import Days, check_per_day, days_of, means_by
 
 Period = Literal["day", "week"]
 
-_NOTHING = 1e-24  # of the squared size: what is left of a constant by rounding
+_NOTHING = 1e-24  # relative to the squared size: what rounding leaves of a constant
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class SeasonalityShift(CurveMeasure):
     """Mean change of the share of the variance that the time of the day, or of the week, explains.
 
     The seasonality of a curve is s = 1 - Σ (x[t] - m[p(t)])² / Σ (x[t] - mean x)², where p(t) is the time of the day,
-    or the day of the week and time of the day, of the instant t by the clock on the wall, and m[p] the mean over the
-    instants at that time: 1 where every day is like the other, 0 where the time of the day tells nothing. A constant
-    curve has 0. The shift is the mean over curves and channels of |s - published s|. Means of many series are more
-    regular than single ones, noise makes them less regular; both shift it.
+    or the day of the week and time of the day, of the instant t by the local clock, and m[p] the mean over the instants
+    at that time: 1 if every day is the same, 0 if the time of day explains nothing. A constant curve has 0. The shift
+    is the mean over curves and channels of |s - published s|. Means of many series are more regular than single series,
+    and noise makes them less regular; both shift it.
 
     Cells missing in either are left out of both. Panels of less than two periods are refused: a single day explains
     itself.
@@ -38,10 +38,9 @@ class SeasonalityShift(CurveMeasure):
     period
         "day", or "week": then a Sunday may differ from a Monday.
     of
-        "series": each series; rows must belong together. "all": the mean of all series, which needs not know which
-        series is which.
+        "series": each series; rows must match. "all": the mean of all series, which does not require matching series.
     per_day
-        Only where times are numbers: how many instants a day has, from the first on.
+        Only if times are numbers: the number of instants in a day, counted from the first.
 
     Examples
     --------
@@ -79,7 +78,7 @@ class SeasonalityShift(CurveMeasure):
 
 
 def season_labels(days: Days, period: Period) -> NDArray[np.int64]:
-    """Of each instant the time of the day, or of the week, as a number."""
+    """The time of day, or of the week, of each instant, as a number."""
     if period == "day":
         return days.slot
     labels: NDArray[np.int64] = np.unique(days.weekday[days.day] * days.n_slots + days.slot, return_inverse=True)[1]

@@ -1,4 +1,4 @@
-"""How large the series are against what was done to them."""
+"""How large the series are relative to the changes made to them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ MOST = 300.0
 
 @dataclass(frozen=True)
 class SignalToNoise(Measure):
-    """Signal-to-noise ratio in decibel: how much more the originals vary than was changed.
+    """Signal-to-noise ratio in decibels: how much more the originals vary than they were changed.
 
     10 log10(Σ (x - mean x)² / Σ (x - published x)²), sums over the cells observed in both. 20 dB: changes are a tenth
-    of the variation in size; 0 dB: as large as it. Everything that was changed counts as noise, also what a mean has
-    smoothed away. Adding noise with `NoiseAddition(snr=r)` gives 10 log10(r). Values are cut at ±300: nothing changed
-    is 300, and changed though nothing varied is -300. With several channels the mean of their decibels.
+    of the variation in size; 0 dB: as large as it. Every change counts as noise, including what a mean has smoothed
+    away. Adding noise with `NoiseAddition(snr=r)` gives 10 log10(r). Values are clipped at ±300: no change is 300, and
+    a change of constant originals is -300. With several channels, the mean of their decibels.
 
     Parameters
     ----------
     per
-        "panel": variation around the mean of all readings of a channel, differences between series included.
-        "series": variation of each series around its own mean, the ratio for each series and the mean of their
-        decibels.
+        "panel": variation around the mean of all readings of a channel, including differences between series. "series":
+        variation of each series around its own mean; the mean over series of their decibels.
 
     Examples
     --------
@@ -71,7 +70,7 @@ class SignalToNoise(Measure):
         return tally_pairs(original, published, figures)
 
     def score(self, tally: Tally) -> Score:
-        """Decibels in the mean."""
+        """The mean in decibels."""
         if self.per == "series":
             return self.as_score(tally["decibels"].means)
         return self.as_score(decibel(tally["signal"].deviations, tally["noise"].squares).mean())
@@ -86,8 +85,8 @@ def series_decibels(before: Floats, after: Floats, both: NDArray[np.bool_]) -> F
 
 
 def decibel(signal: Floats, noise: Floats) -> Floats:
-    """Of sums of squares, cut at both ends."""
-    # The noise of what was not changed is exactly 0; logarithms apart, since a quotient may overflow.
+    """Decibels from sums of squares, clipped at both ends."""
+    # Unchanged values have noise exactly 0; logarithms are taken separately because a quotient may overflow.
     large, small = (np.log10(power, out=np.full(power.shape, -np.inf), where=power > 0.0) for power in (signal, noise))
     ratio = np.subtract(large, small, out=np.full(signal.shape, np.inf), where=noise > 0.0)
     found: Floats = np.clip(10.0 * ratio, -MOST, MOST)

@@ -21,28 +21,28 @@ class Silhouette(Measure):
     """Mean silhouette of the series: how much nearer each is to its own group than to the next one.
 
     s(i) = (b(i) - a(i)) / max(a(i), b(i)); a(i) = mean distance to the other series of its group, b(i) = the smallest
-    mean distance to the series of another group. Groups are the series published exactly alike, distances are those
-    of the originals in `features`. 1: groups are tight and far apart; 0: they touch; below 0: series sit in the wrong
-    group. A series alone in its group has s = 0. So the value is 0 when there is one group only, when all are alone,
-    and when all originals are the same: there is nothing to compare.
+    mean distance to the series of another group. Groups are the series published exactly alike, distances are those of
+    the originals in `features`. 1: groups are tight and far apart; 0: they touch; below 0: series are in the wrong
+    group. A series alone in its group has s = 0. So the value is 0 if there is only one group, if all series are alone,
+    or if all originals are the same: there is nothing to compare.
 
-    Above `sample` series only that many, drawn at random, are scored, but each against all series of all groups.
-    Leaving out rows would thin the groups, and leaving out whole groups would remove rivals and flatter the rest;
-    this leaves the mean without bias. `note` says so for a release, `per_series` which series were drawn. Of a panel in
-    shards a sample of about that many, in whole groups, is scored against all; a group is one in each shard.
+    With more than `sample` series, only that many random ones are scored, but each against all series of all groups.
+    Leaving out rows would thin the groups, and leaving out whole groups would remove rivals and flatter the rest; this
+    keeps the mean unbiased. `note` says so for a release, `per_series` which series were drawn. For a panel in shards,
+    a sample of about that many, in whole groups, is scored against all; each shard has its own groups.
 
-    Missing values: distances are over the features both series have, scaled to all, as Microaggregation takes them;
-    pairs with none in common are left out of the means. "haar" refuses series with gaps.
+    Missing values: distances are over the features both series have, scaled to all, as in Microaggregation; pairs with
+    none in common are left out of the means. "haar" refuses series with gaps.
 
     Parameters
     ----------
     features
-        In what series are compared: the values as they are, every instant on one scale, shapes without level, or Haar
+        How series are compared: the values as they are, every instant on one scale, shapes without level, or Haar
         energy shares. Choose what the release is for, which need not be what the groups were formed on.
     sample
-        Most series scored. More is more exact and takes time and memory in proportion.
+        The largest number of series scored. More is more exact and takes proportionally more time and memory.
     seed
-        Which series are drawn, where they are.
+        Decides which series are drawn.
 
     Examples
     --------
@@ -73,12 +73,12 @@ class Silhouette(Measure):
         check_parameters(self.features, self.sample, self.seed)
 
     def measure(self, original: Panel, published: Panel) -> Score:
-        """Judge the groups of panels whose rows are in the same order."""
+        """Judge the groups of two panels with rows in the same order."""
         values, _ = self.per_series(original, published)
         return self.as_score(values.mean())
 
     def per_series(self, original: Panel, published: Panel) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """The silhouette of each scored series and its position: all positions up to `sample`, else those drawn."""
+        """The silhouette of each scored series, and its position: all up to `sample`, else those drawn."""
         grouped = group_series(original, published, self.features)
         positions = draw(original.n_series, self.sample, self.seed)
         # scikit-learn refuses these; a series without neighbours or rivals has silhouette 0 by convention.
@@ -92,7 +92,7 @@ class Silhouette(Measure):
 
     @property
     def sampled(self) -> int | None:
-        """As many as are scored."""
+        """The number of series scored."""
         return int(self.sample)
 
     def fixed(self, original: Panel, published: Panel, *, rows: NDArray[np.int64] | None = None) -> Measure:
@@ -100,7 +100,7 @@ class Silhouette(Measure):
         return _OfSample(self.features, self.sample, self.seed, Sampled.of(original, published, self.features))
 
     def note(self, published: Panel) -> str:
-        """What a report must say about sampling; empty when every series was scored."""
+        """What a report must say about sampling; empty if every series was scored."""
         if published.n_series <= self.sample:
             return ""
         return (
@@ -111,7 +111,8 @@ class Silhouette(Measure):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Nearness(Tally):
-    """For some series: the sum and number of distances to others of their group, and the mean to the nearest other."""
+    """For some series: sum and number of distances to others of their group, and the mean distance to the nearest other
+    group."""
 
     own: Floats
     n_own: NDArray[np.int64]
@@ -119,11 +120,11 @@ class Nearness(Tally):
 
     @classmethod
     def of(cls, x: Floats, own: NDArray[np.int64], grouped: Grouped, itself: NDArray[np.int64] | None) -> Nearness:
-        """Of series with features `x` and groups `own` (-1: none here), also with gaps, which scikit-learn's silhouette
-        does not offer. `itself` is where each of them stands among the series of the groups, where that is known."""
+        """For series with features `x` and groups `own` (-1: none here), also with gaps, which scikit-learn's
+        silhouette does not support. `itself` is the position of each among the series of the groups, if known."""
         from sklearn.metrics import pairwise_distances_chunked
 
-        order = np.argsort(grouped.labels, kind="stable")  # groups side by side, so that their sums are slices
+        order = np.argsort(grouped.labels, kind="stable")  # series sorted by group, so that their sums are slices
         starts = np.cumsum(grouped.sizes) - grouped.sizes
         column_of = np.empty_like(order)
         column_of[order] = np.arange(len(order))
@@ -159,7 +160,7 @@ class Nearness(Tally):
 
     @property
     def silhouettes(self) -> Floats:
-        """Of each series, which is one of its group itself."""
+        """The silhouette of each series, which is itself a member of its group."""
         inside = self.own / np.maximum(self.n_own - 1, 1)
         defined = (self.n_own > 1) & np.isfinite(self.nearest)
         larger = np.maximum(inside, self.nearest)
@@ -176,7 +177,7 @@ def silhouettes(grouped: Grouped, positions: NDArray[np.int64]) -> Floats:
 
 @dataclass(frozen=True)
 class _OfSample(Silhouette):
-    """Of some series against those of all shards."""
+    """Some series against those of all shards."""
 
     why_whole: ClassVar[str] = ""
 

@@ -1,4 +1,4 @@
-"""How far two collections of numbers are apart when each is sorted."""
+"""The distance between two collections of numbers, each sorted."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from shoal.utility.curves import CurveMeasure, Taken, relative
 
 
 class SpreadMeasure(CurveMeasure):
-    """A measure of how sorted numbers have changed: those of each curve, or "pooled" those of all series together.
+    """A measure of how sorted numbers have changed: those of each curve, or with "pooled" those of all series together.
 
-    What either curve lacks both lack, so that sorting puts as many missing numbers last in both. Pooled, each side
-    counts what it has.
+    A cell missing in either curve is left out of both, so that sorting puts the same number of missing values last.
+    With "pooled", each side counts what it has.
     """
 
     @property
     def why_whole(self) -> str:
-        """Pooled numbers have to be sorted together."""
+        """Pooled numbers must be sorted together."""
         return "with of='pooled' sorts the values of all series in one place" if self.of == "pooled" else ""
 
     @property
     def sampled(self) -> int | None:
-        """A sample does not flatter: on average sorted numbers of some series are no nearer than those of all."""
+        """A sample does not flatter: on average, sorted numbers of some series are no closer than those of all."""
         return FAIR_SAMPLE if self.of == "pooled" else None
 
     def measure(self, original: Panel, published: Panel) -> Score:
-        """Mean distance of the sorted numbers as a share of the mean absolute original one; the mean over channels."""
+        """Mean distance of the sorted numbers as a share of the mean absolute original, averaged over channels."""
         if self.of != "pooled":
             return super().measure(original, published)
         refuse_other_instants(original, published)
@@ -41,7 +41,7 @@ class SpreadMeasure(CurveMeasure):
 
 
 def sorted_distance(before: Floats, after: Floats) -> float:
-    """The area between two sorted curves drawn over the share of numbers (Wasserstein-1); 0 where one is empty.
+    """The area between two sorted curves over the share of numbers (Wasserstein-1); 0 if one is empty.
 
     Examples
     --------

@@ -19,9 +19,9 @@ class ValueLoss(Measure):
     """Mean over the published series of the instant value loss, in the unit of the values.
 
     VL(Q) = sqrt(Σ over instants of (high - low)² / n), with n instants: the root of the mean squared width of the
-    envelope of Q. 0 publishes the values themselves. The paper sums over the series; the mean compares releases of
-    different size, and times the number of series it is the paper's figure. Suppressed series have no envelope and do
-    not count.
+    envelope of Q. 0 publishes the values themselves. The paper sums over the series; the mean makes releases of
+    different size comparable, and times the number of series it is the paper's figure. Suppressed series have no
+    envelope and do not count.
 
     With several channels it is the mean over the channels of this figure divided by the standard deviation of the
     channel's original values (1 if all are equal), so that units do not matter: then it is a number without unit.
@@ -49,7 +49,7 @@ class ValueLoss(Measure):
     matched: ClassVar[bool] = False
 
     def tally(self, original: Panel, published: Envelopes) -> Tally:
-        """The losses. Of a single channel the ranges tell it all; several need the spread of the originals."""
+        """The losses. For a single channel, the ranges suffice; several need the spread of the originals."""
         losses = self.per_series(published)
         if losses.ndim == 1:
             return Tally({"loss": Moments.of(losses)})
@@ -68,7 +68,7 @@ class ValueLoss(Measure):
         return replace(self.as_score(scaled.mean()), unit="number")
 
     def per_series(self, published: Envelopes) -> NDArray[np.float64]:
-        """The loss of each published series; of several channels, (series, channels), each in its own unit."""
+        """The loss of each published series; with several channels, (series, channels), each in its own unit."""
         if not isinstance(published, Envelopes):
             raise ParameterError("ValueLoss measures the width of envelopes; other forms of release have none.")
         loss: NDArray[np.float64] = np.sqrt(np.mean(np.square(published.high - published.low), axis=1))

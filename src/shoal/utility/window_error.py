@@ -26,11 +26,11 @@ class WindowError(Measure):
     n
         Number of queries.
     longest
-        Most snapshots of a window. Short ones are hard on events that moved.
+        The largest number of snapshots in a window. Short windows are hard on events that moved.
     selectivity
         Share of a window's events that would meet the conditions on quasi-identifiers if these were independent.
     seed
-        The same seed asks the same questions.
+        The same seed gives the same queries.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class WindowError(Measure):
             raise ParameterError("window-error needs n and longest of at least 1 and a selectivity in (0, 1].")
 
     def measure(self, original: Events, published: EventTables) -> Score:
-        """Ask both the same questions."""
+        """Put the same queries to both."""
         asked = random_windows(original, self.n, self.seed, longest=self.longest, selectivity=self.selectivity)
         true, estimated = count_windows(asked, original), count_windows(asked, published)
         return self.as_score(np.mean(np.abs(estimated - true) / true))

@@ -87,6 +87,8 @@ def test_numbers_are_decimal():
         ("a: " + "[" * 3000, "nested too deeply for a policy|this is not valid YAML"),
         ("release: {model: agreement}", "model: agreement needs recipient, purpose and expires"),
         ("release: {pseudonyms: keyed}", "pseudonyms: keyed needs a folder for the key: give private"),
+        ("method: {name: kp, keep: peaks}", "method: keep is not a parameter of a method. Write it at the top level"),
+        ("method: {search: [{steps: [{name: kp, keep: peaks}]}]}", "Write it at the top level, next to method"),
         ("seed: -1\nadversary: {targets: 1}", r"\(1 more lines have a mistake.\)"),
     ],
 )

@@ -1,4 +1,4 @@
-"""How best to read a table, and what stands in the way: settings of `read_panel`, and problems with their options.
+"""How best to read a table, and what prevents it: settings of `read_panel`, and problems with their options.
 
 Nothing is chosen that would change a reading silently: each setting beyond names of columns belongs to a problem that
 says what it does.

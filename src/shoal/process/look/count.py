@@ -142,7 +142,7 @@ class LongSource(Source):
         return seen_unlike(guess.series or guess.channels, sizes)
 
     def words(self) -> Counter[str]:
-        """As they were met."""
+        """The words found."""
         return self._table.words if isinstance(self._table, Canonical) else self._words
 
     def troubles(self) -> list[str]:
@@ -268,7 +268,7 @@ def count(source: Source, understanding: Understanding) -> Findings:
 
 
 class Numbers:
-    """Numbers things from 0 in the order in which they first come."""
+    """Numbers things from 0 in the order of first appearance."""
 
     def __init__(self) -> None:
         self._known: Any = None

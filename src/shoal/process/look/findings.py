@@ -201,7 +201,7 @@ class Findings:
 
     @property
     def null_words(self) -> list[str]:
-        """Words that mean missing, as far as they were met."""
+        """Words found that mean missing."""
         met = {word for word in self.words if word}
         return sorted(met | {w for w in self.understanding.null_words if w not in map(str.lower, met)}, key=str.lower)
 

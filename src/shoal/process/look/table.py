@@ -53,12 +53,12 @@ def look(source: Any = None, **settings: Any) -> Look:
         if isinstance(way, Recognised):
             understanding, rows = _recognised(way, request)
         else:
-            # Of a wide table the names say it all, and hundreds of columns take their time.
+            # The names of a wide table say it all, and hundreds of columns would take long.
             seen = recognise(table, request, writing, timezone, "series") if way.layout is Layout.LONG else None
             understanding, rows = _planned(table, way, seen)
         found = count(rows, understanding)
     if request.id is None and (finer := found.finer) is not None:
-        # What a sample showed as meters are people with several of them.
+        # What the sample took for meters are people with several meters.
         return look(source, **(settings | {"id": finer.name}))
     return Look(source if isinstance(source, str) else None, found, _said(settings))
 

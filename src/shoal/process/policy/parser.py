@@ -152,7 +152,7 @@ def _plain(node: Node, path: Path_, places: dict[Path_, int], name: str, lines: 
         if node.tag == "tag:yaml.org,2002:int":
             return int(node.value, 10)  # PyYAML would take 010 for an octal number
         return _Loader("").construct_object(node)
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError):  # of tags that do not fit
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError):  # raised for tags that do not fit
         raise ParameterError(f"{_at(name, node.start_mark.line, lines)}: tags are not allowed in policies.") from None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
 from shoal.closed.settings import ClosedPart
 from shoal.read.calendar import CALENDAR
@@ -295,6 +295,15 @@ class Policy(PolicyPart):
     release: ReleasePart = Field(default=ReleasePart(), description="What is written.")
     seed: int = Field(default=0, ge=0, description="For everything drawn at random, except pseudonyms.")
 
+    @field_validator("method")
+    @classmethod
+    def _has_no_keep(cls, method: Any) -> Any:
+        if _names_keep(method):
+            raise ValueError(
+                "keep is not a parameter of a method. Write it at the top level, next to method: keep: [...]"
+            )
+        return method
+
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of `read_panel`, roles included."""
@@ -312,6 +321,14 @@ class Policy(PolicyPart):
     def published(self) -> tuple[str, ...]:
         """Columns that are published alongside the values."""
         return tuple(name for name, role in self.roles.items() if role == "publish")
+
+
+def _names_keep(method: Any) -> bool:
+    """Whether a method, one of its steps, or an alternative of a search has a field `keep`."""
+    if isinstance(method, dict):
+        inner = [method[name] for name in ("steps", "search") if name in method]
+        return "keep" in method or any(map(_names_keep, inner))
+    return isinstance(method, list) and any(map(_names_keep, method))
 
 
 ROLE_SETTINGS = {"quasi-identifier": "quasi", "publish": "quasi", "sensitive": "sensitive", "other": "other"}

@@ -54,8 +54,8 @@ def search(
     k
         Values of k to try. Default: 4, 8, 12, 16, 20, 24 and 28.
     method
-        What is varied. Default: microaggregation. A list of methods, or of their form in a policy, is
-        searched:`[{"name": "microaggregation", "k": {"search": [8, 12]}}, shoal.KP(k=10, p=3)]`.
+        What is varied. Default: microaggregation. A list of methods, or of their form in a policy, is searched:
+        `[{"name": "microaggregation", "k": {"search": [8, 12]}}, shoal.KP(k=10, p=3)]`.
     over
         Values to try by parameter, such as `{"features": ["raw", "haar"]}`; every combination is tried.
     keep
@@ -65,7 +65,7 @@ def search(
     utility
         Limits by measure, such as `{"normalized-divergence": {"at_most": 0.12}}`.
     knows
-        What an adversary is assumed to know, such as`{"points": 5}`; by default five readings and the total of each
+        What an adversary is assumed to know, such as `{"points": 5}`; by default five readings and the total of each
         day.
     scenario
         Which chance counts: "prosecutor", that for the target the adversary may be surest of; "journalist", that of all

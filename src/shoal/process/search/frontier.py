@@ -29,11 +29,11 @@ class Limits:
     risk: float
     utility: Mapping[str, Limit]
     purpose: str | None = None
-    """The measure of what is to be kept, if something is."""
+    """The measure of what must be kept, if anything."""
 
     @property
     def first(self) -> str:
-        """The measure by which one point is better than another: the first that is limited, else that of what is to be
+        """The measure by which one point is better than another: the first that is limited, else that of what must be
         kept, else the information loss."""
         return next(iter(self.utility), self.purpose or "information-loss")
 

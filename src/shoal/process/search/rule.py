@@ -2,13 +2,13 @@
 
 A policy has a grid of points and a budget: how many points may be tried on the whole sample.
 
-**Halving.* If the grid has more points than the budget, all of them are tried on a small part of the sample first,
-and the better half goes on to one about twice as large, until no more than the budget are left for the whole sample.
-A point is better if fewer others beat it: one beats anotherif it is no worse in risk and in every measure that decides,
+**Halving.** If the grid has more points than the budget, all of them are tried on a small part of the sample first, and
+the better half goes on to one about twice as large, until no more than the budget are left for the whole sample. A
+point is better if fewer others beat it: one beats another if it is no worse in risk and in every measure that decides,
 and better in one of them. Ties go to the one nearer to the limits, then the more useful one, then the first.
 
-**Bisection.* If a range is all that is open in an alternative, and risk only rises or only falls along it, the step in
-whichthe risk limit is crossed is halved until nothing lies between, as far as the budget goes.
+**Bisection.** If a range is all that is open in an alternative, and risk only rises or only falls along it, the step in
+which the risk limit is crossed is halved until nothing lies between, as far as the budget goes.
 
 What is tried next follows from what earlier trials gave, and from nothing else. So an interrupted search that replays
 its earlier trials continues as if nothing had happened.

@@ -34,13 +34,13 @@ def task_of(policy: Policy, *, choices: Choices | None = None, require: Sequence
         else:
             names = [name for _, name in alternative.places]
             method = alternative.template.set_params(**dict(zip(names, setting.values, strict=True)))
-        # Of several methods, one that does not group, or says itself what similar means, is tried as it is.
+        # Among several methods, one that does not group, or defines similarity itself, is tried as it is.
         with suppress(ParameterError) if choices.over_methods else nullcontext():
             method = apply_keep(method, policy.keep)
         return publish_columns(method, policy.published)
 
     if policy.keep:
-        kept_features(policy.keep)  # a wrong word is told
+        kept_features(policy.keep)  # reports a wrong word
 
     for name, _ in (step for alternative in choices.alternatives for step in alternative.steps):
         if getattr(find_method(name), "reads", "series") == "events":

@@ -51,7 +51,7 @@ class SearchTask:
     by_mechanism: bool = False
     """Whether the method keeps differential privacy, so that no exact figure may influence it."""
     kept: tuple[str, ...] = ()
-    """Measures of what is to be kept, by their names."""
+    """Measures of what must be kept, by name."""
     unpromised: bool = False
     """Whether one of the methods promises nothing, so that attacks alone judge what it publishes."""
 
@@ -74,7 +74,7 @@ class SearchTask:
         return self.unpromised and not any(name in self.policy.adversary.knows for name in named)
 
     def on(self, panel: Panel | PanelShards) -> SearchTask:
-        """The same for a panel, with the measures of what is to be kept; its instants decide what they are."""
+        """The same for a panel, with the measures of what must be kept, which depend on its instants."""
         if self.adds_relink and Relink.name not in self.attacks and _has_days(panel):
             return replace(self, attacks={**self.attacks, Relink.name: Relink()}).on(panel)
         if self.policy.keep in ((), []) or self.by_mechanism:
@@ -115,7 +115,7 @@ class SearchOutcome:
     """In memory, or in shards where the panel is."""
     method: Method | None
     settings: Sequence[Setting] = ()
-    """Of each point of the frontier."""
+    """For each point of the frontier."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ class Sample:
     on: str
     """Who they are, in words."""
     positions: NDArray[np.int64] | None = None
-    """Where its series are in the table as it was read; None if they are all of it; -1 of one that was
-    read in shards, where it is not known."""
+    """Positions of its series in the table as read; None if it is the whole table; -1 for a series read in shards,
+    whose position is unknown."""
 
 
 def search(
@@ -280,7 +280,7 @@ def evaluate(
     if refused is not None:
         return method, None, Point(described, refused=refused, **tried)
     try:
-        # Another draw than that of the sample, so that hardly a target was attacked before.
+        # A different draw from that of the sample, so that hardly any target was attacked before.
         risks = attack_all(task.attacks_on(candidate), candidate, sample.targets, task.policy.seed + 1)
         scores = {name: candidate.measure(measure) for name, measure in task.measures.items()}
     except (ParameterError, InputError) as error:
@@ -299,7 +299,7 @@ def worst_of(task: SearchTask, risks: Mapping[str, Risk], bound: float, guarante
     scenario = task.policy.adversary.scenario
     risk = max((view(risk, scenario, bound) for risk in risks.values()), default=0.0)
     if any(isinstance(guarantee, NoGuarantee) for guarantee in guarantees):
-        # Nothing else is promised, so the gate holds the upper end of every interval against the limit.
+        # Nothing else is promised, so the gate compares the upper end of every interval with the limit.
         risk = max(risk, *(found.interval.high for found in risks.values()))
     return risk
 

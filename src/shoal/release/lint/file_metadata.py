@@ -32,7 +32,7 @@ def file_metadata(written: Written) -> Finding | None:
     """Files must carry nothing that the plain writers of the libraries do not put there.
 
     Parquet: no key-value metadata except the schema, none in the schema or its fields, and the library mark that every
-    file of this machine has. A CSV with anything besides its rows does not verify.All files: last changed while this
+    file of this machine has. A CSV with anything besides its rows does not verify. All files: last changed while this
     release was written.
     """
     notes = sum(notes_in(path) for path in written.tables if path.suffix == ".parquet")
@@ -46,7 +46,7 @@ def odd_dates(folder: Path, files: Sequence[Path], began: float) -> int:
     """
     if not (folder / FILE_NAME).exists():
         return 0
-    # A server's clock may be another than ours: the certificate, just written, tells by how much.
+    # A file server's clock may differ from ours; the certificate, just written, shows by how much.
     latest = (folder / FILE_NAME).stat().st_mtime
     earliest = began - (time.time() - latest)
     return sum(not earliest - _SLACK_SECONDS <= path.stat().st_mtime <= latest + _SLACK_SECONDS for path in files)
@@ -73,7 +73,7 @@ def judge_files(notes: int, dates: int) -> Finding | None:
 
 @cache
 def _usual() -> tuple[frozenset[bytes], frozenset[str]]:
-    """Keys and marks that the two libraries put into a file of nothing in particular."""
+    """Keys and marks that the two libraries write into any file."""
     keys: set[bytes] = set()
     marks: set[str] = set()
     for write in (
@@ -89,7 +89,7 @@ def _usual() -> tuple[frozenset[bytes], frozenset[str]]:
 
 
 def _mark(metadata: Any) -> str:
-    """The name of the library that wrote a file; none where it is no text, which no library writes."""
+    """The name of the library that wrote a file; None if it is not text, which no library writes."""
     try:
         return str(metadata.created_by or "")
     except UnicodeDecodeError:
@@ -101,7 +101,7 @@ def notes_in(path: Path) -> int:
     keys, marks = _usual()
     metadata = pq.read_metadata(path)
     schema = metadata.schema.to_arrow_schema()
-    # The number of a column is no note.
+    # The number of a column is not a note.
     in_fields = sum(len(set(field.metadata or {}) - {b"PARQUET:field_id"}) for field in schema)
     return len(set(metadata.metadata or {}) - keys) + (_mark(metadata) not in marks) + in_fields
 
@@ -127,7 +127,7 @@ def beside_rows(path: Path) -> list[str]:
     n_free = size - _FRAME - metadata.serialized_size - sum(chunk.total_compressed_size for chunk in chunks)
     indexed = any(chunk.has_column_index for chunk in chunks)
     most = max(_INDEX_BYTES * len(chunks), size // 50) if indexed else 0
-    # The schema of Arrow stands there as text of base64; what is much longer holds something else.
+    # It holds the Arrow schema as base64 text; anything much longer holds something else.
     longest = 2 * len(schema.remove_metadata().serialize()) + _INDEX_BYTES
     n_free += max(0, len((metadata.metadata or {}).get(b"ARROW:schema", b"")) - longest)
     found = [f"carries {n_notes} note(s) in its metadata that Shoal does not write"] if n_notes else []

@@ -15,8 +15,8 @@ def gap_patterns(written: Written) -> Finding | None:
     """Every pattern of missing values, including none, must be shared by the required crowd.
 
     The pattern of a series is the set of instants and channels at which nothing is published of it. Anyone who knows
-    when a person's meter was silent finds the series by that alone.A profile has the gaps of its whole group, envelopes
-    have none, and gaps in quasi-identifiers of events are published as what they are.
+    when a person's meter was silent finds the series by that alone. A profile has the gaps of its whole group,
+    envelopes have none, and gaps in quasi-identifiers of events are published as what they are.
     """
     published = written.published
     if not isinstance(published, Panel) or not published.n_missing:

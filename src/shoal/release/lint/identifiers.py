@@ -94,7 +94,7 @@ def _labels(written: Written) -> Iterator[tuple[list[str | None], list[str | Non
     published, proposed = written.published, written.candidate.published
     original = written.candidate.private.original
     if isinstance(published, Envelopes) and isinstance(proposed, Envelopes) and isinstance(original, Panel):
-        # The columns of the file have other names where theirs are no plain words.
+        # Columns of the file have other names if theirs are not plain words.
         for column, name in zip(published.sensitive.values(), proposed.sensitive, strict=True):
             if column.dtype.kind in "iO":
                 yield [str(entry) for entry in column.tolist()], [str(e) for e in original.sensitive[name].tolist()]

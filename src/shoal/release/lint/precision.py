@@ -26,13 +26,14 @@ def decimal_precision(written: Written) -> Finding | None:
     """No series may keep a precision that singles out too few subjects.
 
     The precision of a series is the largest number of decimals among its values, 0 to 9, or "more". Its logger has at
-    least as many, and may have more: an empty flat reads 0 with any. `rare` says whose precision leads to fewer
-    subjects than the asked crowd. It survives where a published series has the same as its original. A finding: some
-    precision survives that is rare both among the published series and among the originals. Where either crowd is large
-    enough, decimals lead to nobody: either many published series look so, or many subjects could be behind one.
+    least as many, and may have more: an empty flat reads 0 with any logger. `rare` says whose precision leads to fewer
+    subjects than the required crowd. A precision survives if a published series has the same as its original. It is a
+    finding if some precision survives that is rare both among the published series and among the originals. If either
+    crowd is large enough, decimals identify nobody: either many published series have them, or many subjects could be
+    behind one.
 
-    Only published values are judged: a profile or an envelope is of a whole group, and quasi-identifiers of events are
-    published as they are.
+    Only published values are judged: a profile or an envelope belongs to a whole group, and quasi-identifiers of events
+    are published as they are.
     """
     published, candidate = written.published, written.candidate
     if not isinstance(published, Panel) or not isinstance(candidate, Candidate):
@@ -81,7 +82,7 @@ def precisions(rows: NDArray[np.float64]) -> Numbers:
     """
     found = np.full(len(rows), COMPUTED)
     found[np.isnan(rows).all(axis=1)] = NOTHING
-    # First the most decimals: of means over groups hardly a row is left.
+    # Most decimals first: for means over groups, hardly a row remains.
     left = np.flatnonzero((found != NOTHING) & _fits(rows, MOST))
     for d in range(MOST + 1):
         fits = _fits(rows[left], d)
@@ -97,17 +98,17 @@ def _fits(rows: NDArray[np.float64], decimals: int) -> NDArray[np.bool_]:
 
 
 def rare(rows: NDArray[np.float64], found: Numbers, subjects: Numbers, crowd: int) -> NDArray[np.bool_]:
-    """Which rows have a precision, as `found`, that leads to fewer subjects than the crowd.
+    """Which rows have a precision, given by `found`, that leads to fewer subjects than the crowd.
 
-    A logger of r decimals writes a value of only p < r with a chance of 10^(p - r), and m different ones with
-    10^(m (p - r)); zero looks the same with any and is not counted. A series *may be of* r decimals, r not below its
-    precision p, where that chance is not below a millionth for all n series together:
+    A logger of r decimals writes a value of only p < r with a chance of 10^(p - r), and m different ones with 10^(m (p
+    - r)); zero looks the same with any and is not counted. A series *may have* r decimals, r not below its precision p,
+    if that chance is not below a millionth for all n series together:
 
         m (r - p) <= 6 + log10(n)
 
-    Its precision leads to too few when fewer subjects than the crowd have series of p decimals or more (a fine logger
-    among coarse ones); or when there is no r that it may be of and a crowd of subjects may be of too (a coarse logger
-    among fine ones). An empty flat among loggers of any kind is neither. Rows of gaps have no decimals.
+    Its precision leads to too few if fewer subjects than the crowd have series of p decimals or more (a fine logger
+    among coarse ones), or if there is no r that both it and a crowd of subjects may have (a coarse logger among fine
+    ones). An empty flat among loggers of any kind is neither. Rows of gaps have no decimals.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def rare(rows: NDArray[np.float64], found: Numbers, subjects: Numbers, crowd: in
 def rare_by(
     found: Numbers, told: NDArray[np.float64], subjects: Numbers, crowd: int, n_series: int
 ) -> NDArray[np.bool_]:
-    """The same from the precision of each row and how many different values it has, of so many series in all."""
+    """The same from the precision of each row, its number of different values, and the total number of series."""
     levels = np.unique(found[found != NOTHING])
     exact = {int(p): _count(subjects[found == p]) for p in levels}
     if all(n >= crowd for n in exact.values()):
@@ -149,7 +150,7 @@ def _count(subjects: Numbers) -> int:
 
 
 def different(rows: NDArray[np.float64]) -> Numbers:
-    """How many different values each row has, without zero and gaps."""
+    """Number of different values in each row, without zero and gaps."""
     ordered = np.sort(rows, axis=1)
     is_new = np.ones(rows.shape, dtype=np.bool_)
     is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]

@@ -30,20 +30,20 @@ def row_order(written: Written) -> Finding | None:
 
     Two counts over the rows of the file, by their position in the original table:
 
-    - inversions, pairs of rows in the other order than before. In random order they are a sum of independent uniform
-      numbers with mean n(n-1)/4 and variance s^2 = n(n-1)(2n+5)/72. Up to 2 000 pairs the chance of such a count is
-      worked out exactly, above it is at most 2 exp(-d^2 / 2 s^2) for a distance d from the mean. A finding where it
-      is below 2e-7: from eleven rows in their old order on.
-    - neighbours that were neighbours before. In random order m or more of them have a chance of at most 2^m / m!. A
-      finding from 15 on: rows that were only rotated or cut into long pieces.
+    - inversions: pairs of rows in the opposite order. In random order they are a sum of independent uniform numbers
+      with mean n(n-1)/4 and variance s^2 = n(n-1)(2n+5)/72. Up to 2 000 pairs, the chance of such a count is computed
+      exactly; above, it is at most 2 exp(-d^2 / 2 s^2) for a distance d from the mean. A finding if it is below 2e-7:
+      from eleven rows in their old order.
+    - neighbours that were neighbours before. In random order, m or more of them have a chance of at most 2^m / m!. A
+      finding from 15: rows that were only rotated or cut into long pieces.
 
-    For profiles both are asked twice, of the order in which the method formed its groups, and of that of their first
-    series. So rows in random order are found fault with in less than 5 of ten million releases. Ten rows or fewer
-    cannot be told from chance.
+    For profiles, both are tested twice: on the order in which the method formed its groups, and on the order of their
+    first series. So rows in random order are reported in fewer than 5 of ten million releases. Ten rows or fewer cannot
+    be distinguished from chance.
 
-    Rows of events are sorted by their content, which the verification asks for; but the numbers of their groups must
-    not follow the order of arrival, over all snapshots together, by the count of inversions. A group came first whose
-    first event did, among those whose quasi-identifiers are unique in their snapshot.
+    Rows of events are sorted by content, as the verification requires; but the numbers of their groups must not follow
+    the order of arrival, over all snapshots together, by the count of inversions. Groups are ordered by the arrival of
+    their first event, among events whose quasi-identifiers are unique in their snapshot.
     """
     candidate = written.candidate
     if isinstance(candidate, EventsCandidate):
@@ -84,7 +84,7 @@ def is_in_order(order: Numbers) -> bool:
 
 
 def inversions(ranks: Numbers) -> int:
-    """Pairs that stand in the wrong order; merging pieces twice as long each time.
+    """Number of pairs in the wrong order, by merging pieces twice as long each time.
 
     Examples
     --------
@@ -93,14 +93,14 @@ def inversions(ranks: Numbers) -> int:
     """
     total, width = 0, 1
     length = 1 << max(0, len(ranks) - 1).bit_length()
-    # What is added to reach a power of two is larger than all before it, so that it is in no wrong pair.
+    # The padding to a power of two is larger than everything before it, so it is in no wrong pair.
     added = int(ranks.max()) + 1 + np.arange(length - len(ranks))
     values = np.concatenate([np.asarray(ranks, dtype=np.int64), added])
     while width < length:
         pieces = values.reshape(-1, 2 * width)
         order = np.argsort(pieces, axis=1, kind="stable")
         is_right = order >= width
-        # Each of the left half stands, once sorted, behind those of the right half that are smaller.
+        # Once sorted, each entry of the left half is behind the smaller ones of the right half.
         total += int(np.cumsum(is_right, axis=1)[~is_right].sum())
         values = np.take_along_axis(pieces, order, axis=1).reshape(-1)
         width *= 2
@@ -160,7 +160,7 @@ def _of_events(written: Written, candidate: EventsCandidate) -> bool:
     if first.is_empty():
         return False
     sizes = first.group_by(TIME, maintain_order=True).len()["len"].to_list()
-    # Snapshots one after the other: pairs of different snapshots are in order, so that only those inside one count.
+    # Snapshots one after the other: pairs from different snapshots are in order, so only pairs within one count.
     snapshot = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((first["__arrival"].to_numpy(), snapshot))
     ranks = np.empty(len(order), dtype=np.int64)
