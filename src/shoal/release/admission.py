@@ -23,7 +23,7 @@ from shoal.model import (
     Suppression,
     Verdict,
 )
-from shoal.model.reduction import Answer, Reduction, Reductions, Together
+from shoal.model.reduction import Answer, Found, Reduction, Reductions, Together
 from shoal.release.event_originals import refuse_late
 from shoal.release.forms import form_of
 from shoal.release.openness import sampled_bits
@@ -109,10 +109,10 @@ def look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate |
 
 @dataclass(frozen=True)
 class _Visited:
-    """What was found in one shard; of one that does not check nothing else."""
+    """What was found in some shards; nothing else where one of them does not check."""
 
-    looked: Looked
-    found: tuple[Any, ...] = ()
+    looked: tuple[Looked, ...]
+    found: Found | None = None
 
 
 @dataclass(frozen=True)
@@ -125,23 +125,33 @@ class _Visit:
     def __call__(self, number: int, candidate: Candidate | EventsCandidate) -> _Visited:
         looked = look_at(self.guarantees, number, candidate)
         if looked.why or any(verdict.outcome == "does not hold" for verdict in looked.verdicts):
-            return _Visited(looked)
-        return _Visited(looked, self.further(number, candidate) if isinstance(candidate, Candidate) else ())
+            return _Visited((looked,))
+        return _Visited((looked,), self.further(number, candidate) if isinstance(candidate, Candidate) else ())
+
+    def merged(self, several: Sequence[_Visited]) -> _Visited:
+        """What was found in all of them."""
+        looked = tuple(looked for one in several for looked in one.looked)
+        found = [one.found for one in several if one.found is not None]
+        return _Visited(looked, self.further.merged(found) if len(found) == len(several) else None)
 
 
 def visit(
     candidate: Proposed, guarantees: Sequence[Guarantee], reductions: Sequence[Reduction]
-) -> tuple[list[Looked], Callable[[], list[Answer]]]:
+) -> tuple[Sequence[Looked], Callable[[], list[Answer]]]:
     """What every shard keeps, and what gives the answers once that is enough."""
     several = Reductions(reductions)
+    work = _Visit(guarantees, several.together)
+    if not isinstance(candidate, CandidateShards):
+        visited = work(0, candidate)
+        return visited.looked, lambda: several.answers(visited.found or ())
     try:
-        visited = each(candidate, _Visit(guarantees, several.together))
+        visited = candidate.store.reduce(work, work.merged)
     except ParameterError:
-        if not isinstance(candidate, CandidateShards) or not reductions:
+        if not reductions:
             raise
         # Together more than may come to one place: checked first, then the others, fewer at a time.
         return each(candidate, partial(look_at, guarantees)), lambda: candidate.reduce(*reductions)
-    return [one.looked for one in visited], lambda: several.answers([one.found for one in visited])
+    return visited.looked, lambda: several.answers(visited.found or ())
 
 
 def each(candidate: Proposed, work: Callable[[int, Any], R]) -> list[R]:
