@@ -8,6 +8,7 @@ from shoal import KAnonymity, Microaggregation, Panel
 from shoal.engines import Memory, in_shards
 from shoal.errors import ParameterError
 from shoal.model import Candidate, Private, Recipe
+from shoal.model.panel_shards import added
 from shoal.release import written_parts
 
 K = 3
@@ -57,15 +58,15 @@ def many_parts(monkeypatch, n_bytes=1024):
 
 def limited(monkeypatch, store, most):
     """No more than so many figures come to one place."""
-    plain = type(store).map
+    plain = type(store).reduce
 
-    def fewer(self, work):
+    def fewer(self, work, merge):
         together = getattr(work, "further", work)
         if len(getattr(together, "works", ())) > most:
             raise ParameterError("too much")
-        return plain(self, work)
+        return plain(self, work, merge)
 
-    monkeypatch.setattr(type(store), "map", fewer)
+    monkeypatch.setattr(type(store), "reduce", fewer)
 
 
 def items(number, item):
@@ -113,6 +114,25 @@ def length(number, name):
 
 def names_in(number, item):
     return [f"{name}" for name in item]
+
+
+def level(number, panel):
+    """Sums of these depend on the order in which they are added."""
+    return panel.values.mean(axis=0) * 10.0 ** (number % 7)
+
+
+def listed_and_added(several):
+    """How results were merged, and their sum."""
+    texts, sums = zip(*several, strict=True)
+    return f"({' '.join(texts)})", added(sums)
+
+
+def named_level(number, panel):
+    return str(number), level(number, panel)
+
+
+def thousand_numbers(number, panel):
+    return np.full(1000, float(number))
 
 
 LARGE = (1_300_000,)

@@ -12,6 +12,8 @@ from shard_examples import (
     joined_ids,
     large_item,
     length,
+    listed_and_added,
+    named_level,
     names,
     names_in,
     scaled,
@@ -19,11 +21,14 @@ from shard_examples import (
     small_panel,
     small_shards,
     sum_of,
+    thousand_numbers,
 )
 from shoal import Microaggregation, Steps, Transformation
 from shoal.engines import Local, Memory, series, store
 from shoal.engines.store import count_repeated, run_on
-from shoal.model import ShardPlan
+from shoal.errors import ParameterError
+from shoal.model import ShardPlan, panel_shards
+from shoal.model.panel_shards import added
 
 
 class Numbers(np.ndarray):
@@ -61,6 +66,35 @@ def test_items_of_several_pieces_come_back_whole_and_what_is_told_of_them_withou
     large = made(engine).each(large_item, shape_of)
     assert large.told() == large.map(shape_of) == [LARGE] * large.n_shards
     assert large.map(sum_of) == [float(np.prod(LARGE)) * (number + 1.0) for number in range(large.n_shards)]
+
+
+def nested(texts, run):
+    """Runs of shards, runs of these, and so on."""
+    while len(texts) > run:
+        texts = [f"({' '.join(texts[i : i + run])})" for i in range(0, len(texts), run)]
+    return f"({' '.join(texts)})"
+
+
+@pytest.mark.parametrize("run", [2, 3, 32])
+def test_which_results_are_merged_follows_from_the_numbers_of_their_shards_alone(engine, monkeypatch, run):
+    monkeypatch.setattr(panel_shards, "RUN", run)
+    panels = made(engine, n=200)
+    assert panels.n_shards > 5
+    found, sums = panels.reduce(named_level, listed_and_added)
+    assert found == nested([str(number) for number in range(panels.n_shards)], run)
+    expected = made(Memory(), n=200).reduce(named_level, listed_and_added)[1]
+    assert sums.tobytes() == expected.tobytes()
+
+
+def test_results_that_are_too_much_for_one_place_are_merged_on_the_way(engine, monkeypatch):
+    panels = made(engine, n=1200, size=9)
+    plain = type(engine).collect
+    monkeypatch.setattr(type(engine), "collect", lambda self, table, most=40_000: plain(self, table, most=most))
+    assert panels.n_shards > 64
+    with pytest.raises(ParameterError, match="More than 0 MiB would be collected in one place"):
+        panels.map(thousand_numbers)
+    found = panels.reduce(thousand_numbers, added)
+    assert found.tolist() == [panels.n_shards * (panels.n_shards - 1) / 2] * 1000
 
 
 def test_small_items_of_the_driver_are_worked_on_in_order(engine):

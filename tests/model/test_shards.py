@@ -296,8 +296,8 @@ class TestMeasures:
             candidate.sample(40).values.tolist(),
         ]
         visits = []
-        plain = type(candidate.store).map
-        monkeypatch.setattr(type(candidate.store), "map", lambda *given: visits.append(1) or plain(*given))
+        plain = type(candidate.store).reduce
+        monkeypatch.setattr(type(candidate.store), "reduce", lambda *given: visits.append(1) or plain(*given))
         answers = candidate.reduce(
             candidate.to_measure(series),
             candidate.to_measure(loss),

@@ -68,8 +68,8 @@ class Visits:
     """Who goes to the shards of a store, and how often."""
 
     def __init__(self, monkeypatch, store):
-        self.map = self.gather = 0
-        for name in ("map", "gather"):
+        self.reduce = self.map = self.gather = 0
+        for name in ("reduce", "map", "gather"):
             monkeypatch.setattr(type(store), name, self.counted(name, getattr(type(store), name)))
 
     def counted(self, name, plain):
@@ -88,7 +88,7 @@ class TestVisits:
     ):
         visits = Visits(monkeypatch, candidate.store)
         made = publish(candidate, tmp_path / "out", measures={"loss again": InformationLoss()})
-        assert (visits.map, visits.gather) == (2, 0)
+        assert (visits.reduce, visits.map, visits.gather) == (1, 1, 0)
         told = made.measured["utility"]  # few series: figures are for the publisher alone
         assert told["loss again"] == told["information-loss"]
         assert len(list((tmp_path / "out").glob("data-*.parquet"))) == candidate.n_shards
@@ -107,7 +107,7 @@ class TestVisits:
         many_parts(monkeypatch, 2048)
         visits = Visits(monkeypatch, candidate.store)
         publish(candidate, tmp_path / "out")
-        assert (visits.map, visits.gather) == (1, 1)
+        assert (visits.reduce, visits.map, visits.gather) == (1, 0, 1)
         assert 1 < len(list((tmp_path / "out").glob("data-*.parquet"))) < candidate.n_shards
 
     def test_a_shard_that_does_not_check_is_not_measured(self, candidate, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shard_examples import small_candidate
 from shoal.release.certificate import CountsPart
-from shoal.release.files import files_of_part, part_name, part_numbers, table_of
+from shoal.release.files import files_by_part, part_name, part_numbers, table_of
 from shoal.release.written_parts import deal, deal_shards, merge_counts
 
 
@@ -55,7 +55,11 @@ def test_a_panel_that_fits_into_one_part_is_one():
 def test_names():
     files = {"data-00001.parquet": 1, "patterns-00001.parquet": 2, "data-00000.parquet": 3, "report.html": 4}
     assert part_numbers(files) == [0, 1]
-    assert files_of_part(files, 1) == {"data-00001.parquet": 1, "patterns-00001.parquet": 2}
+    assert list(files_by_part(files).items()) == [
+        (0, {"data-00000.parquet": 3}),
+        (1, {"data-00001.parquet": 1, "patterns-00001.parquet": 2}),
+    ]
+    assert files_by_part({"data.parquet": 1}) == {}
     assert (table_of("data-00001.csv"), table_of("data.parquet"), table_of("report.html")) == ("data", "data", "report")
     assert part_numbers(["data.parquet", "data-1.parquet", "data-00000.txt", "x/data-00000.csv"]) == []
     assert [part_name("patterns.csv", n) for n in (None, 12)] == ["patterns.csv", "patterns-00012.csv"]

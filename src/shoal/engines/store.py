@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.work import Columns, Same, each_key, starts_of_keys, whole_keys
+from shoal.model import panel_shards
 from shoal.model.panel_shards import Store
 
 T = TypeVar("T")
@@ -25,13 +26,14 @@ U = TypeVar("U")
 R = TypeVar("R")
 
 SHARD = "shard"
-_PART, _PLACE, _BUFFER, _BYTES, _TOLD = "part", "place", "buffer", "bytes", "told"
+_PART, _PLACE, _BUFFER, _BYTES, _TOLD, _RUN = "part", "place", "buffer", "bytes", "told", "run"
 
 _ALIGNED = 16  # bytes: where arrays of numpy's own begin; for others kernels would be compiled once more
 _PIECE = 8 * 2**20  # bytes: many make up a shard, and one is no burden for a row of Spark's
 _PIECES = pa.schema([(SHARD, pa.int64()), (_BUFFER, pa.int64()), (_BYTES, pa.binary()), (_TOLD, pa.binary())])
 _GATHERED = pa.schema([(_PART, pa.int64()), (_PLACE, pa.int64()), *list(_PIECES)[:3]])
 _RESULTS = pa.schema([(SHARD, pa.int64()), (_BYTES, pa.binary())])
+_IN_RUNS = pa.schema([(_RUN, pa.int64()), *_RESULTS])
 _TELLING = pa.schema([(SHARD, pa.int64()), (_TOLD, pa.binary())])
 
 Items = Callable[[Blocks], Iterator[tuple[int, Any]]]
@@ -76,6 +78,17 @@ class EngineStore(Store[T]):
         """Small results of all shards, in their order."""
         self.persist()
         return _in_order(self.engine.collect(self.engine.map(self._table, _Map(self._items, work), _RESULTS)))
+
+    def reduce(self, work: Callable[[int, T], R], merge: Callable[[Sequence[R]], R]) -> R:
+        """One result of all shards, merged in runs where they lie."""
+        self.persist()
+        found = self.engine.map(self._table, _Map(self._items, work), _RESULTS)
+        run, n_results = panel_shards.RUN, self.n_shards
+        while n_results > run:
+            in_runs = self.engine.map(found, _Runs(run), _IN_RUNS)
+            found = self.engine.together(in_runs, [_RUN], _MergeRuns(merge), _RESULTS, order=[SHARD])
+            n_results = -(-n_results // run)
+        return merge(_in_order(self.engine.collect(found)))
 
     def each(self, work: Callable[[int, T], U], tell: Callable[[int, U], Any] | None = None) -> EngineStore[U]:
         """Large results, which stay on the engine."""
@@ -173,6 +186,28 @@ class _Map:
     def __call__(self, blocks: Blocks) -> Blocks:
         for number, item in self.items(blocks):
             yield _result(number, self.work(number, item))
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Results with the number of their run."""
+
+    length: int
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            runs = pa.array(block.column(SHARD).to_numpy() // self.length)
+            yield pa.record_batch([runs, *block.columns], schema=_IN_RUNS)
+
+
+@dataclass(frozen=True)
+class _MergeRuns:
+    merge: Callable[[Sequence[Any]], Any]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for rows in each_key(blocks, [_RUN]):
+            results = [pickle.loads(result) for result in rows[_BYTES].to_pylist()]
+            yield _result(int(rows[_RUN][0].as_py()), self.merge(results))
 
 
 @dataclass(frozen=True)

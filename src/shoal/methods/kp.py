@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from typing import ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -223,7 +221,7 @@ class KP(Method):
         """Channels are compared in the standard deviations of the whole panel."""
         if panel.whole.n_channels == 1:
             return self
-        return self._knowing_scales(reduce(add, panel.map(_shard_moments)))
+        return self._knowing_scales(panel.add_up(_shard_moments))
 
     def _knowing_scales(self, moments: Moments) -> Self:
         """The same for several channels with these readings."""

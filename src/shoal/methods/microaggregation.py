@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -55,6 +54,7 @@ from shoal.model import (
     Strata,
 )
 from shoal.model.columns import missing_entries, plain_column
+from shoal.model.panel_shards import added
 from shoal.model.scenarios import LEAST_LEVELS, MOST_LEVELS
 
 Form = Literal["values", "profiles", "scenarios"]
@@ -309,12 +309,13 @@ class Microaggregation(Method):
         features = find_features(self.features)
         found = self
         if isinstance(features, Standardized):
-            found = replace(self, features=Standardized(reduce(add, panel.map(_moments))))
+            found = replace(self, features=Standardized(panel.add_up(_moments)))
         elif isinstance(features, Kept):
-            found = replace(self, features=features.scaled(panel.map(partial(_kept_moments, features))))
+            moments = panel.store.reduce(partial(_kept_moments, features), _added_each)
+            found = replace(self, features=features.scaled([moments]))
         if self.shown_groups:
-            several = panel.map(partial(_present, self.shown_groups))
-            found = found.knowing(_present=self._judged([reduce(add, own) for own in zip(*several, strict=True)]))
+            present = panel.store.reduce(partial(_present, self.shown_groups), _added_each)
+            found = found.knowing(_present=self._judged(present))
         return found
 
     def _judged(self, present: Sequence[Present]) -> tuple[Present, ...]:
@@ -500,6 +501,10 @@ def _moments(number: int, panel: Panel) -> Moments:
 
 def _kept_moments(features: Kept, number: int, panel: Panel) -> tuple[Moments, ...]:
     return features.moments(panel)
+
+
+def _added_each(several: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(added(own) for own in zip(*several, strict=True))
 
 
 def _like(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from typing import ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -103,7 +101,7 @@ class NoiseAddition(Method):
     def prepare(self, panel: PanelShards) -> Self:
         """The same strength and memory everywhere: those of all series."""
         prepared = replace(self)
-        object.__setattr__(prepared, "_whole", reduce(add, panel.map(_spread_of)))
+        object.__setattr__(prepared, "_whole", panel.add_up(_spread_of))
         return prepared
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:

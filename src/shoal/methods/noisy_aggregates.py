@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -146,7 +145,7 @@ class NoisyAggregates(Method):
 
     def prepare(self, panel: PanelShards) -> Self:
         """Noise is drawn once, for sums over everybody: whole numbers, the same in whatever order they are added."""
-        return self.knowing(_drawn=self._draw(reduce(_Sums.__add__, panel.map(self._sums))))
+        return self.knowing(_drawn=self._draw(panel.add_up(self._sums)))
 
     def of_shard(self, number: int) -> Self:
         """What was drawn is the same for all shards; the first writes it."""

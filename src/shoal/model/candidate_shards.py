@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import pairwise
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from shoal.model.candidate import Candidate, Recipe
 from shoal.model.guarantee import Guarantee
 from shoal.model.joined import join_candidates
 from shoal.model.measure import Measure
-from shoal.model.panel_shards import PanelShards, Shards, Store, Whole
+from shoal.model.panel_shards import PanelShards, Shards, Store, Whole, added
 from shoal.model.reduction import Answer, Draw, Reduction, Reductions, first_alone
 from shoal.model.risk import Risk
 from shoal.model.score import Score
@@ -163,7 +162,7 @@ class CandidateShards(Shards[Candidate]):
         """
         several = Reductions(reductions)
         try:
-            found = self.map(several.together)
+            found = self.store.reduce(several.together, several.together.merged)
         except ParameterError:
             if len(reductions) < 2:
                 raise
@@ -179,7 +178,7 @@ class CandidateShards(Shards[Candidate]):
     def to_measure(self, measure: Measure) -> Reduction:
         """The same for `reduce`."""
         if not measure.why_whole:
-            return Reduction(partial(_tally, measure), lambda tallies: measure.score(reduce(add, tallies)))
+            return Reduction(partial(_tally, measure), measure.score, added)
         if measure.sampled is None:
             return Reduction(_nothing, partial(_refuse_measure, measure))
         return self.to_sample(measure.sampled, partial(self._measure_sample, measure))
@@ -236,9 +235,7 @@ class CandidateShards(Shards[Candidate]):
             drawn = np.sort(np.random.default_rng(np.random.SeedSequence([seed, 17])).permutation(drawn)[:n_targets])
         drawn = attack.draw(drawn)
         targets = [drawn[(drawn >= a) & (drawn < b)] - a for a, b in pairwise(starts)]
-        return Reduction(
-            partial(_find, attack, starts.tolist(), targets), lambda found: attack.risk(type(found[0]).merged(found))
-        )
+        return Reduction(partial(_find, attack, starts.tolist(), targets), attack.risk, _merge_findings)
 
     def sample(self, n_series: int) -> Candidate:
         """About this many series in memory, in whole groups, drawn by a hash of what is published."""
@@ -284,3 +281,7 @@ def _refuse_measure(measure: Measure, found: list[None]) -> Score:
 
 def _find(attack: Attack[Any], starts: Any, targets: Any, number: int, candidate: Candidate) -> Any:
     return candidate.find(attack, targets[number], first=starts[number])
+
+
+def _merge_findings(several: Sequence[Any]) -> Any:
+    return type(several[0]).merged(several)

@@ -16,6 +16,7 @@ from shoal.model import frames
 from shoal.model.frame_shape import FrameShape
 from shoal.model.html import html_table
 from shoal.model.names import text_of
+from shoal.model.repeated_rows import once, unpacked
 from shoal.model.roles import Roles
 from shoal.model.selection import select_instants, select_series
 from shoal.model.words import plural
@@ -153,7 +154,7 @@ class Panel:
     def __reduce__(self) -> tuple[Any, ...]:
         # Immutability by __setattr__ defeats pickle's default way in. What was checked once is not checked again:
         # workers of an engine hand panels on several times.
-        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields = {name: getattr(self, name) for name in self.__slots__} | {"values": once(self.values)}
         return (_rebuild, (fields | {name: dict(fields[name]) for name in ("attributes", "sensitive")},))
 
     @property
@@ -304,6 +305,7 @@ class Panel:
 
 def _rebuild(fields: dict[str, Any]) -> Panel:
     panel = object.__new__(Panel)
+    fields["values"] = unpacked(fields["values"])
     for name, value in fields.items():
         if isinstance(value, np.ndarray):
             value.setflags(write=False)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -20,6 +22,9 @@ from shoal.model.roles import Roles
 
 MOST_SAMPLED = 192 * 2**20
 """Bytes of a sample: it is put together in one place."""
+
+RUN = 32
+"""Results that are merged at once: those of this many shards in a row, then this many of what came of it."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -39,6 +44,15 @@ class Store(ABC, Generic[T]):
     @abstractmethod
     def map(self, work: Callable[[int, T], R]) -> list[R]:
         """Small results of all shards, in their order."""
+
+    @abstractmethod
+    def reduce(self, work: Callable[[int, T], R], merge: Callable[[Sequence[R]], R]) -> R:
+        """One result of all shards, merged where they lie, so that one place never holds more than `RUN` results.
+
+        `merge` makes one result of several, in the order of their shards. It is given runs of `RUN` shards, then runs
+        of `RUN` such results, and so on: which are merged follows from the number of shards alone, and so every engine
+        rounds alike.
+        """
 
     @abstractmethod
     def each(self, work: Callable[[int, T], U], tell: Callable[[int, U], Any] | None = None) -> Store[U]:
@@ -186,6 +200,15 @@ class Shards(Generic[T]):
         """Small results of all shards, in their order."""
         return self.store.map(work)
 
+    def add_up(self, work: Callable[[int, T], R]) -> R:
+        """The sum of the results of all shards."""
+        return self.store.reduce(work, added)
+
+
+def added(several: Sequence[Any]) -> Any:
+    """Their sum, from first to last."""
+    return reduce(add, several)
+
 
 class _Unsplit(Store[Any]):
     """Where there are no shards yet."""
@@ -194,6 +217,9 @@ class _Unsplit(Store[Any]):
 
     def map(self, work: Any) -> list[Any]:
         raise ParameterError("This panel is not split into shards yet; methods do that.")
+
+    def reduce(self, work: Any, merge: Any) -> Any:
+        return self.map(work)
 
     def each(self, work: Any, tell: Any = None) -> Any:
         return self.map(work)

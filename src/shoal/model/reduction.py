@@ -24,11 +24,15 @@ class Reduction:
     each
         A small result of one shard. It must survive pickling.
     conclude
-        The overall result of all of them, in the order of the shards.
+        The overall result: of all of them, in the order of the shards; or of the one that `merge` made of them.
+    merge
+        Makes one result of several, of shards in their order. It must survive pickling. Without it all results come to
+        one place: they must be a few hundred bytes, or a bounded sample.
     """
 
     each: Callable[[int, Candidate], Any]
-    conclude: Callable[[list[Any]], Any]
+    conclude: Callable[[Any], Any]
+    merge: Callable[[Sequence[Any]], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,20 +58,44 @@ class _Refused:
     error: ParameterError | InputError
 
 
+Found = tuple[list[Any] | _Refused, ...]
+"""Of each reduction its results so far, in the order of the shards, or why it does not apply."""
+
+
 @dataclass(frozen=True)
 class Together:
     """The work of several reductions on one shard, one after another; what one refuses does not stop the others."""
 
     works: tuple[Callable[[int, Candidate], Any], ...]
+    merges: tuple[Callable[[Sequence[Any]], Any] | None, ...]
 
-    def __call__(self, number: int, candidate: Candidate) -> tuple[Any, ...]:
-        """A result of each."""
-        return tuple(_attempt(work, number, candidate) for work in self.works)
+    def __call__(self, number: int, candidate: Candidate) -> Found:
+        """For each a list with its result."""
+        return tuple(_attempt(_alone, work, number, candidate) for work in self.works)
+
+    def merged(self, several: Sequence[Found]) -> Found:
+        """What was found in several shards, in their order: for each the list of all results, or of the one that they
+        are merged into."""
+        by_work = zip(*several, strict=True)
+        return tuple(_attempt(_merged, merge, found) for merge, found in zip(self.merges, by_work, strict=True))
 
 
-def _attempt(work: Callable[[int, Candidate], Any], number: int, candidate: Candidate) -> Any:
+def _alone(work: Callable[[int, Candidate], Any], number: int, candidate: Candidate) -> list[Any]:
+    return [work(number, candidate)]
+
+
+def _merged(merge: Callable[[Sequence[Any]], Any] | None, several: Sequence[list[Any] | _Refused]) -> list[Any]:
+    results: list[Any] = []
+    for own in several:
+        if isinstance(own, _Refused):
+            raise own.error
+        results += own
+    return results if merge is None else [merge(results)]
+
+
+def _attempt(work: Callable[..., list[Any]], *given: Any) -> list[Any] | _Refused:
     try:
-        return work(number, candidate)
+        return work(*given)
     except (ParameterError, InputError) as error:
         return _Refused(error)
 
@@ -80,26 +108,22 @@ class Reductions:
 
     def __init__(self, reductions: Sequence[Reduction]) -> None:
         self._reductions = tuple(reductions)
-        draws = [one.each for one in reductions if isinstance(one.each, Draw)]
-        largest = max(draws, key=lambda draw: draw.share, default=None)
-        others = (one.each for one in reductions if not isinstance(one.each, Draw))
-        self.together = Together((*([] if largest is None else [largest]), *others))
+        draws = [one for one in reductions if isinstance(one.each, Draw)]
+        largest = max(draws, key=lambda one: one.each.share, default=None)  # type: ignore[attr-defined] # draws have it
+        self._done = [one for one in reductions if one is largest or not isinstance(one.each, Draw)]
+        self.together = Together(tuple(one.each for one in self._done), tuple(one.merge for one in self._done))
 
-    def answers(self, found: Sequence[tuple[Any, ...]]) -> list[Answer]:
-        """One for each reduction, from what `together` found in every shard."""
-        works = self.together.works
-        return [partial(_conclude, one, works, found) for one in self._reductions]
+    def answers(self, found: Found) -> list[Answer]:
+        """One for each reduction, from what `together` found in all shards."""
+        return [partial(_conclude, one, self._done, found) for one in self._reductions]
 
 
-def _conclude(
-    one: Reduction, works: Sequence[Callable[[int, Candidate], Any]], found: Sequence[tuple[Any, ...]]
-) -> Any:
+def _conclude(one: Reduction, done: Sequence[Reduction], found: Found) -> Any:
     is_draw = isinstance(one.each, Draw)
-    at = 0 if is_draw else works.index(one.each)
-    results = [own[at] for own in found]
-    for result in results:
-        if isinstance(result, _Refused):
-            raise result.error
-    if is_draw and one.each != works[0]:
+    at = next(i for i, other in enumerate(done) if other is one or (is_draw and isinstance(other.each, Draw)))
+    results = found[at]
+    if isinstance(results, _Refused):
+        raise results.error
+    if is_draw and one.each != done[at].each:
         results = [None if own is None else one.each(0, own) for own in results]
-    return one.conclude(results)
+    return one.conclude(results if one.merge is None else results[0])

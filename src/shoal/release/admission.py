@@ -26,7 +26,7 @@ from shoal.model import (
     Suppression,
     Verdict,
 )
-from shoal.model.reduction import Answer, Reduction, Reductions, Together
+from shoal.model.reduction import Answer, Found, Reduction, Reductions, Together
 from shoal.release.certificate import CountsPart
 from shoal.release.event_originals import refuse_late
 from shoal.release.forms import form_of
@@ -113,10 +113,10 @@ def look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate |
 
 @dataclass(frozen=True)
 class _Visited:
-    """What was found in one shard; if the check fails, nothing else."""
+    """What was found in some shards; if the check of one fails, nothing else."""
 
-    looked: Looked
-    found: tuple[Any, ...] = ()
+    looked: tuple[Looked, ...]
+    found: Found | None = None
 
 
 @dataclass(frozen=True)
@@ -129,23 +129,33 @@ class _Visit:
     def __call__(self, number: int, candidate: Candidate | EventsCandidate) -> _Visited:
         looked = look_at(self.guarantees, number, candidate)
         if looked.why or any(verdict.outcome == "does not hold" for verdict in looked.verdicts):
-            return _Visited(looked)
-        return _Visited(looked, self.further(number, candidate) if isinstance(candidate, Candidate) else ())
+            return _Visited((looked,))
+        return _Visited((looked,), self.further(number, candidate) if isinstance(candidate, Candidate) else ())
+
+    def merged(self, several: Sequence[_Visited]) -> _Visited:
+        """What was found in all of them."""
+        looked = tuple(looked for one in several for looked in one.looked)
+        found = [one.found for one in several if one.found is not None]
+        return _Visited(looked, self.further.merged(found) if len(found) == len(several) else None)
 
 
 def visit(
     candidate: Proposed, guarantees: Sequence[Guarantee], reductions: Sequence[Reduction]
-) -> tuple[list[Looked], Callable[[], list[Answer]]]:
+) -> tuple[Sequence[Looked], Callable[[], list[Answer]]]:
     """What was found in every shard, and the answers once the checks have passed."""
     several = Reductions(reductions)
+    work = _Visit(guarantees, several.together)
+    if not isinstance(candidate, CandidateShards):
+        visited = work(0, candidate)
+        return visited.looked, lambda: several.answers(visited.found or ())
     try:
-        visited = each(candidate, _Visit(guarantees, several.together))
+        visited = candidate.store.reduce(work, work.merged)
     except ParameterError:
-        if not isinstance(candidate, CandidateShards) or not reductions:
+        if not reductions:
             raise
         # Together too much for one place: the check comes first, then the others, fewer at a time.
         return each(candidate, partial(look_at, guarantees)), lambda: candidate.reduce(*reductions)
-    return [one.looked for one in visited], lambda: several.answers([one.found for one in visited])
+    return visited.looked, lambda: several.answers(visited.found or ())
 
 
 def each(candidate: Proposed, work: Callable[[int, Any], R]) -> list[R]:

@@ -45,10 +45,13 @@ def part_numbers(files: Iterable[str]) -> list[int]:
     return sorted({int(found[2]) for name in files if (found := _PART.fullmatch(name))})
 
 
-def files_of_part(files: Mapping[str, T], number: int) -> dict[str, T]:
-    """The tables of one part."""
-    mine = {name: found for name in files if (found := _PART.fullmatch(name))}
-    return {name: files[name] for name, found in mine.items() if int(found[2]) == number}
+def files_by_part(files: Mapping[str, T]) -> dict[int, dict[str, T]]:
+    """The tables of each part, in the order of their numbers; none if they are single files."""
+    found: dict[int, dict[str, T]] = {number: {} for number in part_numbers(files)}
+    for name, file in files.items():
+        if part := _PART.fullmatch(name):
+            found[int(part[2])][name] = file
+    return found
 
 
 def table_of(name: str) -> str:

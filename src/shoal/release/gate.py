@@ -36,7 +36,7 @@ from shoal.model.reduction import Answer, Reduction
 from shoal.release import certificate as cert
 from shoal.release.admission import Proposed, add_members, conclude, each, visit
 from shoal.release.agreement import new_salt, recipient_key, write_agreement
-from shoal.release.certification import certified_figures, certify, input_part, time_part, withheld, write_certificate
+from shoal.release.certification import certified_figures, certify, input_part, withheld, write_certificate
 from shoal.release.copies import keep_copy
 from shoal.release.folder import check_target
 from shoal.release.forms import form_of
@@ -162,7 +162,7 @@ def release_candidate(
             figures=told.figures,
             form=written[0].form,
             counts=add_members(merge_counts([one.counts for one in written]), checked.members),
-            time=time_part(written[0].times, written[0].timezone),
+            time=written[0].time,
             input=_input(candidate, guarantees, digest_key),
             columns=written[0].columns.model_copy(update={"withheld": _n_withheld(candidate, written[0])}),
             pseudonyms="insecure" if options.insecure_seed is not None else options.pseudonyms,

@@ -12,7 +12,7 @@ from shoal.model import EventTables, Published, Release, Suppression
 from shoal.model.joined import join_published
 from shoal.release.certificate import FILE_NAME, Certificate, read_certificate
 from shoal.release.file_findings import require_files
-from shoal.release.files import files_of_part, part_numbers
+from shoal.release.files import files_by_part, part_numbers
 from shoal.release.forms import form_named
 from shoal.release.stream_folder import read_stream
 
@@ -43,10 +43,8 @@ def load_release(folder: str | Path) -> Release:
 
 def parts_of(certificate: Certificate) -> list[Certificate]:
     """The certificate for each part, with the files of that part alone; itself for a release in one part."""
-    numbers = part_numbers(certificate.files)
-    if not numbers:
-        return [certificate]
-    return [certificate.model_copy(update={"files": files_of_part(certificate.files, n)}) for n in numbers]
+    parts = files_by_part(certificate.files).values()
+    return [certificate.model_copy(update={"files": files}) for files in parts] or [certificate]
 
 
 def read_published(path: Path, certificate: Certificate) -> Published | EventTables:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import io
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ _IN_A_POLICY = ", in a policy require: {suppression: {at_most: 0.5}}"  # policie
 def suppression_of(candidate: Candidate | EventsCandidate | CandidateShards) -> Suppression:
     """What a candidate leaves out of its originals; series left out by sampling do not count."""
     if isinstance(candidate, CandidateShards):
-        return reduce(Suppression.__add__, candidate.map(_of_shard))
+        return candidate.add_up(_of_shard)
     if isinstance(candidate, EventsCandidate):
         return candidate.suppression
     figures = candidate.recipe.figures

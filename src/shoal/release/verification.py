@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -28,6 +29,7 @@ from shoal.release.certificate import (
     FILE_NAME,
     GROUP_FORMS,
     Certificate,
+    FilePart,
     GuaranteePart,
     read_certificate,
 )
@@ -172,7 +174,8 @@ def examine(
         looked = [seen]
     else:
         with Local(processes=processes) if engine is None else nullcontext(engine) as used:
-            looked = run_on(used, parts, partial(_see, path, lint_follows))
+            bare = certificate.model_copy(update={"files": {}})
+            looked = run_on(used, [part.files for part in parts], partial(_see, path, bare, lint_follows))
             findings += _over_all(used, path, certificate, parts, looked)
     found = _concluded(certificate, findings, looked, today or date.today())
     return replace(found, notes=(*found.notes, *([] if findings else signature_notes(certificate, key)))), published
@@ -196,8 +199,8 @@ class Seen:
     totals: PublishedCounts | None = None
     verdicts: tuple[Verdict | None, ...] = ()
     sizes: Mapping[str, int] | None = None
-    times: tuple[Any, ...] = ()
-    """Instants, channels and types: the same in all parts."""
+    frame: str = ""
+    """A digest of instants, channels and types: the same in all parts."""
 
 
 @dataclass(frozen=True)
@@ -228,10 +231,10 @@ class PublishedCounts:
         )
 
 
-def _see(path: Path, lint_follows: bool, number: int, certificate: Certificate) -> Seen:
+def _see(path: Path, bare: Certificate, lint_follows: bool, number: int, files: dict[str, FilePart]) -> Seen:
     """A part among others: its findings say which it is."""
-    seen, _ = _look_at(path, certificate, lint_follows)
-    name = find_data(Path(), certificate.files).name
+    seen, _ = _look_at(path, bare.model_copy(update={"files": files}), lint_follows)
+    name = find_data(Path(), files).name
     named = tuple(found if name in found else f"{name}: {found}" for found in seen.findings)
     return replace(seen, findings=named)
 
@@ -278,13 +281,14 @@ def _totals(published: Published | EventTables) -> PublishedCounts | None:
     return PublishedCounts(len(published), published.n_instants, getattr(published, "n_missing", 0), members)
 
 
-def _frame_of(published: Published | EventTables) -> tuple[Any, ...]:
-    """What must be the same in all parts."""
+def _frame_of(published: Published | EventTables) -> str:
+    """A digest of what must be the same in all parts: instants themselves would be more than their counts."""
     if isinstance(published, EventTables):
-        return ()
+        return ""
     columns = (getattr(published, "channels", ()), getattr(published, "bands", ()))
     words = (getattr(published, "word_instants", None), str(getattr(published, "pattern_times", "")))
-    return (published.times.tobytes(), published.times.dtype.str, published.timezone, *columns, *words)
+    described = repr((published.times.dtype.str, published.timezone, *columns, *words)).encode()
+    return hashlib.sha256(published.times.tobytes() + described).hexdigest()
 
 
 def _over_all(
@@ -292,7 +296,7 @@ def _over_all(
 ) -> list[str]:
     """What no part shows by itself: names that occur twice, and instants that differ."""
     findings = []
-    if len({seen.times for seen in looked if seen.totals is not None}) > 1:
+    if len({seen.frame for seen in looked if seen.totals is not None}) > 1:
         findings.append("the parts do not have the same instants and columns")
     if all(seen.totals is not None for seen in looked):
         key = "group" if certificate.form in GROUP_FORMS else "id"

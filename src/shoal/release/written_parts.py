@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.files.durable import sync
@@ -41,8 +40,7 @@ class WrittenPart:
     files: dict[str, cert.FilePart]
     counts: cert.CountsPart
     columns: cert.ColumnsPart
-    times: NDArray[Any]
-    timezone: str | None
+    time: cert.TimePart
     findings: tuple[Finding, ...]
 
 
@@ -110,13 +108,13 @@ class WritePart:
             tables += write_shape(renamed, self.shape, place, self.file_format)
         counts = form.counts(candidate.published, candidate.private)
         columns = form.columns(candidate.published, 0)
-        times, timezone = candidate.published.times, candidate.published.timezone
+        time = time_part(candidate.published.times, candidate.published.timezone)
         # Only the fields of the certificate that reading needs.
         draft = cert.Certificate.model_construct(
             form=form.name,
             counts=counts,
             columns=columns,
-            time=time_part(times, timezone),
+            time=time,
             files={table.name: None for table in tables},
         )
         try:
@@ -134,7 +132,7 @@ class WritePart:
             table.rename(Path(self.folder) / name)
         if self.map_folder is not None:
             self.keep_names(number, maps)
-        return WrittenPart(form.name, files, counts, columns, times, timezone, findings)
+        return WrittenPart(form.name, files, counts, columns, time, findings)
 
     def keep_names(self, number: int, maps: list[pl.DataFrame]) -> None:
         """The map of names: for its owner alone."""
