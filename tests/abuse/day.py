@@ -35,8 +35,8 @@ def resident(pid):
     return int(status.partition("VmRSS:")[2].split()[0])
 
 
-def run(size, folder):
-    """So many events in all."""
+def run(numbers, size, folder):
+    """So many events as there are numbers."""
     outcome, rng = Outcome(), random.Random(0)
     command = [sys.executable, "-c", "from shoal.cli.app import main; main()", "stream", "-", "--json"]
     command += ["--id", "id", "--sensitive", "diagnosis", "--quasi", "age", "--l", "3", "--window", "4", "--seed", "1"]
@@ -51,7 +51,7 @@ def run(size, folder):
     watcher = threading.Thread(target=sample)
     watcher.start()
     blocks = [block(rng) for _ in range(20)]
-    n_snapshots = max(1, size // EACH)
+    n_snapshots = max(1, len(numbers) // EACH)
     try:
         for number in range(n_snapshots):
             process.stdin.write(blocks[number % len(blocks)].replace(b"@", b"%d" % number))

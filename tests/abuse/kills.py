@@ -51,15 +51,16 @@ def judged(kind, folder):
     return [text for text in wrong if text is not None]
 
 
-def run(size, folder):
-    """So many kills in all."""
+def run(numbers, size, folder):
+    """So many kills as there are numbers."""
     outcome, kept = Outcome(), folder / "kept"
     kept.mkdir()
     finish(ours.spawn(ours.prepare, kept))
-    usual, rng, number = {}, random.Random(0), 0
+    usual, rng, number = {}, random.Random(numbers.start), 0
+    size = len(numbers)
     a_round = max(1, min(ROUND, size // len(KINDS)))
     while outcome.tries.total() < size:
-        kind = list(KINDS)[number % len(KINDS)]
+        kind = min(KINDS, key=lambda kind: outcome.tries[kind])
         begin, place = KINDS[kind][0], folder / f"{number}"
         number += 1
         shutil.copytree(kept, place)

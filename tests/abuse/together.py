@@ -30,13 +30,13 @@ def all_of(begun):
     return [finish(process) for process in begun]
 
 
-def run(size, folder):
-    """So many rounds, each with several processes for each of six things."""
+def run(numbers, size, folder):
+    """The rounds of these numbers, each with several processes for each of six things."""
     outcome, kept = Outcome(), folder / "kept"
     kept.mkdir()
     finish(ours.spawn(ours.prepare, kept))
     finish(ours.spawn(make_closed, kept))
-    for number in range(size):
+    for number in numbers:
         place = folder / f"{number}"
         shutil.copytree(kept, place)
 

@@ -179,6 +179,8 @@ class ShownSets:
         """Become what the facts were taken from."""
         self._sets = {frozenset(some): number for number, some in enumerate(facts["sets"])}
         self._of_subject = {name: int(number) for name, number in facts["subjects"].items()}
+        if not all(0 <= number < len(facts["sets"]) == len(self._sets) for number in self._of_subject.values()):
+            raise ValueError("a subject with a set that is not there")
 
 
 def _same(mine: pl.DataFrame, tables: EventTables) -> bool:
