@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from abuse.outcome import Outcome
 from naive.crowds import naive_aggregate_rule, naive_distinct_subjects
 from naive.diversity import naive_l_diverse
 from naive.event_groups import naive_bucketised
@@ -137,32 +136,39 @@ def naive_diversity(guarantee, rows):
     return all(naive_l_diverse(labels, values, own, guarantee.l) for values in ways)
 
 
+class Rows:
+    """Frames of rows that are numbers, looked up in a frame of all there can be: building each would take longest."""
+
+    def __init__(self, **columns):
+        self.frame = pl.DataFrame(list(itertools.product(*columns.values())), schema=list(columns), orient="row")
+        self.places = {row: place for place, row in enumerate(product(*map(len, columns.values())))}
+
+    def of(self, rows):
+        return self.frame[pl.Series([self.places[row] for row in rows], dtype=pl.UInt32)]
+
+
+VALUES = ("a", "b", "c")
+RECORDS = Rows(time=(0, 1), group=(0, 1), age=(30,))
+COUNTS = Rows(time=(0, 1), group=(0, 1), value=VALUES, count=range(12))
+EVENTS = Rows(time=(0, 1), person=("p", "q", None), value=VALUES, age=(30,))
+
+
 def counted(rows):
-    """Rows of a table of counts: what is published of each group, sorted."""
+    """Rows of a table of counts."""
     return sorted((*row, rows.count(row)) for row in set(rows))
 
 
 def tables_of(rows):
     """Bucketised events of (time, group, value)."""
-    times, groups = ([row[i] for row in sorted(rows)] for i in (0, 1))
-    records = pl.DataFrame({"time": times, "group": groups, "age": [30] * len(rows)}, schema=RECORDS)
-    columns = zip(*counted(rows), strict=True) if rows else [[]] * 4
-    times, groups, values, counts = columns
-    values = ["abc"[value] for value in values]
-    counts = pl.DataFrame({"time": times, "group": groups, "value": values, "count": counts}, schema=COUNTS)
-    return EventTables(records, counts, ("age",), "value")
-
-
-RECORDS = {"time": pl.Int64, "group": pl.Int64, "age": pl.Int64}
-COUNTS = {"time": pl.Int64, "group": pl.Int64, "value": pl.String, "count": pl.Int64}
+    records = RECORDS.of([(*row[:2], 0) for row in sorted(rows)])
+    return EventTables(records, COUNTS.of(counted(rows)), ("age",), "value")
 
 
 def naive_tables(rows):
     """The same as lists of dicts."""
     names = ("time", "group", "value", "count")
-    return [dict(zip(names, row[:2], strict=False)) for row in rows], [
-        dict(zip(names, row, strict=True)) for row in counted(rows)
-    ]
+    records, counts = [row[:2] for row in rows], counted(rows)
+    return [[dict(zip(names, row, strict=False)) for row in table] for table in (records, counts)]
 
 
 def check_events(guarantee, rows):
@@ -227,14 +233,12 @@ def naive_sequences(guarantee, rows):
 
 def check_invariance(guarantee, rows):
     rows = sorted(rows, key=lambda row: row[0])
-    times, people, values, shown, groups = zip(*rows, strict=True)
-    columns = {"time": times, "value": ["abc"[value] for value in values], "age": [30] * len(rows)}
-    columns["person"] = [("p", "q", None)[person] for person in people]
-    schema = {"time": pl.Int64, "value": pl.String, "age": pl.Int64, "person": pl.String}
-    events = Events(pl.DataFrame(columns, schema=schema), sensitive="value", quasi=["age"], subject="person")
-    place = np.array([(time - min(times) > 0) if there else -1 for time, there in zip(times, shown, strict=True)])
-    private = PrivateEvents(events, place, np.where(place < 0, -1, np.array(groups)))
+    frame = EVENTS.of([(*row[:3], 0) for row in rows])
+    events = Events(frame, sensitive="value", quasi=["age"], subject="person")
+    place = np.array([int(row[0] > rows[0][0]) if row[3] else -1 for row in rows])
+    groups = np.array([row[4] if row[3] else -1 for row in rows])
     tables = tables_of([(time, group, value) for time, _, value, there, group in rows if there])
+    private = PrivateEvents(events, place, groups)
     return guarantee.check(EventsCandidate(tables, LDiversity(2), Recipe("enumerated", {}), private)).holds
 
 
@@ -278,26 +282,31 @@ def shuffled(rows, number):
     return [rows[i] for i in sorted(range(len(rows)), key=lambda i: (i + 1) * (number + 1) * 40503 % 65537)]
 
 
-def run(numbers, size, folder):
+def run(numbers, size, folder, outcome):
     """Of so many panels for each guarantee, or all there are, those with these numbers."""
-    outcome = Outcome()
-    for space in SPACES:
-        stride = max(1, space.size // size)
-        told = space.guarantee + (", all there are" if space.size <= size else "")
-        answers = {}
-        taken = itertools.islice(space.panels(), numbers.start * stride, size * stride, numbers.step * stride)
-        for number, panel in zip(numbers, taken, strict=False):
-            outcome.tries[told] += 1
-            guarantee = space.parameters[number % len(space.parameters)]
-            asked = number % len(space.parameters), space.question(panel)
-            if asked not in answers:
-                answers[asked] = space.naive(guarantee, panel)
-            elif number % ASKED_AGAIN < numbers.step and space.naive(guarantee, panel) != answers[asked]:
-                outcome.find(f"{space.guarantee}:{number} of stride {stride}: the oracle says two things of its like")
-            try:
-                found = space.check(guarantee, shuffled(panel, number))
-            except Exception as error:
-                found = type(error).__name__
-            if found != answers[asked]:
-                outcome.find(f"{space.guarantee}:{number} of stride {stride}: {found}, enumerated {answers[asked]}")
-    return outcome
+    going = [judged(space, numbers, size, outcome) for space in SPACES]
+    while going:
+        going = [one for one in going if next(one, None)]
+
+
+def judged(space, numbers, size, outcome):
+    """Judge the panels of a space; stops after each thousand, so that all spaces have their turns."""
+    stride, answers = max(1, space.size // size), {}
+    name = space.guarantee + (", all there are" if space.size <= size else "")
+    taken = itertools.islice(space.panels(), numbers.start * stride, size * stride, numbers.step * stride)
+    for number, panel in zip(numbers, taken, strict=False):
+        outcome.tries[name] += 1
+        guarantee = space.parameters[number % len(space.parameters)]
+        asked = number % len(space.parameters), space.question(panel)
+        if asked not in answers:
+            answers[asked] = space.naive(guarantee, panel)
+        elif number % ASKED_AGAIN < numbers.step and space.naive(guarantee, panel) != answers[asked]:
+            outcome.find(f"{space.guarantee}:{number} of stride {stride}: the oracle says two things of its like")
+        try:
+            found = space.check(guarantee, shuffled(panel, number))
+        except Exception as error:
+            found = type(error).__name__
+        if found != answers[asked]:
+            outcome.find(f"{space.guarantee}:{number} of stride {stride}: {found}, enumerated {answers[asked]}")
+        if outcome.tries[name] % 1000 == 0:
+            yield number + 1

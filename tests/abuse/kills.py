@@ -5,7 +5,6 @@ import shutil
 import time
 
 from abuse import processes as ours
-from abuse.outcome import Outcome
 from stream_processes import PATIENCE, finish
 
 ROUND = 10
@@ -51,9 +50,9 @@ def judged(kind, folder):
     return [text for text in wrong if text is not None]
 
 
-def run(numbers, size, folder):
+def run(numbers, size, folder, outcome):
     """So many kills as there are numbers."""
-    outcome, kept = Outcome(), folder / "kept"
+    kept = folder / "kept"
     kept.mkdir()
     finish(ours.spawn(ours.prepare, kept))
     usual, rng, number = {}, random.Random(numbers.start), 0
@@ -94,4 +93,3 @@ def run(numbers, size, folder):
         if left:
             outcome.find(f"{kind} in round {number}: the last run leaves {left[:3]}")
         shutil.rmtree(place)
-    return outcome

@@ -61,10 +61,9 @@ def _hang(*_):
     raise Hang
 
 
-def run(numbers, size, folder):
+def run(numbers, size, folder, outcome):
     """The tries of these numbers."""
     context = multiprocessing.get_context("spawn")
-    outcome = Outcome()
     while numbers:
         at, (here, there) = context.Value("q", 0), context.Pipe(False)
         with tempfile.TemporaryDirectory(dir=folder) as work:
@@ -82,7 +81,6 @@ def run(numbers, size, folder):
                 outcome.tries["lost with a process"] += at.value
                 numbers = numbers[at.value :]
             process.join()
-    return outcome
 
 
 def repeat(number):

@@ -15,7 +15,6 @@ import urllib.parse
 import warnings
 
 from abuse.mutation import THINGS, WORDS, mutate_bytes, mutate_tree
-from abuse.outcome import Outcome
 
 BATCH = 4000
 """Requests to one copy of a place: what was removed by some is there again for the next."""
@@ -349,14 +348,14 @@ def described(app, requests, number, n, outcome, name):
 PLACES = {"studio": (make_studio, open_studio, 0.7), "closed service": (make_closed, open_closed, 0.3)}
 
 
-def run(numbers, size, folder):
+def run(numbers, size, folder, outcome):
     """The requests of these numbers, the first to the studio and the last to the closed service."""
     from shoal.studio import rate_limit
 
     rate_limit.CLIENT_FREE = rate_limit.ALL_FREE = 10**9  # slowed, most would be answered before they are looked at
     os.fsync = lambda descriptor: None
     warnings.simplefilter("ignore")
-    outcome, done = Outcome(), 0
+    done = 0
     loop = asyncio.new_event_loop()
     for name, (make, opened, share) in PLACES.items():
         requests = make(folder / name)
@@ -383,4 +382,3 @@ def run(numbers, size, folder):
                 if wrong := judge(name, number, request, answer):
                     outcome.find(wrong + " " + answer.get("error", ""))
             close()
-    return outcome

@@ -55,10 +55,13 @@ def test_a_command_that_fails_inside_is_found(tmp_path, monkeypatch):
 def test_a_panel_that_is_judged_wrongly_is_found(tmp_path, monkeypatch):
     space = dataclasses.replace(enumeration.SPACES[0], most=3)
     monkeypatch.setattr(enumeration, "SPACES", [space])
-    assert enumeration.run(range(300), 300, tmp_path).findings == []
+    outcome = Outcome()
+    enumeration.run(range(300), 300, tmp_path, outcome)
+    assert outcome.findings == []
     check = KAnonymity.check
     monkeypatch.setattr(KAnonymity, "check", lambda self, panel: check(KAnonymity(self.k + 1), panel))
-    assert enumeration.run(range(300), 300, tmp_path).findings
+    enumeration.run(range(300), 300, tmp_path, outcome)
+    assert outcome.findings
 
 
 def test_answers_that_isolate_somebody_are_found(tmp_path, monkeypatch):

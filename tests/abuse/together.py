@@ -3,7 +3,6 @@
 import shutil
 
 from abuse import processes as ours
-from abuse.outcome import Outcome
 from stream_processes import finish
 
 AT_ONCE = 3
@@ -30,9 +29,9 @@ def all_of(begun):
     return [finish(process) for process in begun]
 
 
-def run(numbers, size, folder):
+def run(numbers, size, folder, outcome):
     """The rounds of these numbers, each with several processes for each of six things."""
-    outcome, kept = Outcome(), folder / "kept"
+    kept = folder / "kept"
     kept.mkdir()
     finish(ours.spawn(ours.prepare, kept))
     finish(ours.spawn(make_closed, kept))
@@ -70,7 +69,6 @@ def run(numbers, size, folder):
         outcome.tries["closed service, one log"] += AT_ONCE
         wrong(judge_log(place, AT_ONCE * 30) if set(codes) == {0} else f"closed service: {codes}")
         shutil.rmtree(place)
-    return outcome
 
 
 def judge_log(folder, n):
