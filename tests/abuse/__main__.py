@@ -24,7 +24,7 @@ if __name__ == "__main__":
     group, (size, part, parts) = sys.argv[1], map(int, sys.argv[2:])
     outcome = Outcome()
     signal.signal(signal.SIGTERM, stop)
-    with tempfile.TemporaryDirectory(prefix="soak-", dir=memory, ignore_cleanup_errors=True) as folder:
-        with contextlib.suppress(KeyboardInterrupt):
-            importlib.import_module(f"abuse.{group}").run(range(part, size, parts), size, Path(folder), outcome)
+    place = tempfile.TemporaryDirectory(prefix="soak-", dir=memory, ignore_cleanup_errors=True)
+    with place as folder, contextlib.suppress(KeyboardInterrupt):
+        importlib.import_module(f"abuse.{group}").run(range(part, size, parts), size, Path(folder), outcome)
     print(json.dumps(outcome.as_dict()))
