@@ -1,7 +1,8 @@
 """`make soak`: what takes too long for every change, in groups, with a table in the end. Exits 1 on any finding.
 
-`SOAK=0.1` is a tenth of every size; names of groups run these alone: python tests/soak.py readers kills. The rows of
-what ran are written to docs/results/soak.md.
+`SOAK=0.1` is a tenth of every size; names of groups run these alone: python tests/soak.py readers kills. Two processes
+run at once: first what cannot be split, then the tries of a group in two parts. The rows of what ran are written to
+docs/results/soak.md.
 """
 
 import json
@@ -11,13 +12,18 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "results" / "soak.md"
 SCALE = float(os.environ.get("SOAK", "1"))
+CORES = 2
+ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+"""For tries of milliseconds, which waking threads would make slower."""
 
 COUNTED = {
     "readers": ("fuzzed tables, policies, certificates, manifests and states", 100_000),
@@ -57,66 +63,90 @@ TESTED = {
 """Groups of tests."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Row:
-    """What a group came to."""
+    """What a group comes to, part by part."""
 
     group: str
-    meaning: str
-    tried: str
-    findings: list[str]
-    seconds: float
-    processor: float
+    parts_left: int
+    tries: Counter = field(default_factory=Counter)
+    findings: list[str] = field(default_factory=list)
+    processor: float = 0.0
+    begun: float = float("inf")
+    ended: float = 0.0
+
+    @property
+    def meaning(self):
+        return (COUNTED | TESTED)[self.group][0]
+
+    @property
+    def tried(self):
+        return ", ".join(f"{count:,} {name}" for name, count in self.tries.items()) or "nothing"
+
+    @property
+    def minutes(self):
+        return (self.ended - self.begun) / 60
+
+    def add(self, begun, ended, tries, findings, processor):
+        self.tries += tries
+        self.findings += findings
+        self.processor += processor
+        self.begun, self.ended = min(self.begun, begun), max(self.ended, ended)
+        self.parts_left -= 1
 
 
-def run_counted(group):
-    meaning, full = COUNTED[group]
-    size = max(1, round(full * SCALE))
-    start, spent = time.perf_counter(), children()
+def timed(work, *given):
+    begun = time.perf_counter()
+    found = work(*given)
+    return begun, time.perf_counter(), *found
+
+
+def run_part(group, part, parts):
+    """Some tries of a group that counts them."""
+    size = max(1, round(COUNTED[group][1] * SCALE))
+    threads = {} if group in ("kills", "together", "day") else ONE_THREAD
     paths = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    done = subprocess.run(
-        [sys.executable, "-m", "abuse", group, str(size)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=HERE,
-        env={**os.environ, "PYTHONPATH": paths, "SHOAL_SOAK": "1"},
-        check=False,
-    )
-    seconds, processor = time.perf_counter() - start, children() - spent
-    try:
-        found = json.loads(done.stdout.splitlines()[-1])
-    except (ValueError, IndexError):
-        return Row(group, meaning, "nothing", [f"the group ends with {done.returncode}"], seconds, processor)
-    tried = ", ".join(f"{count:,} {name}" for name, count in found["tries"].items())
-    return Row(group, meaning, tried, found["findings"], seconds, processor)
+    with tempfile.TemporaryFile("w+") as out:
+        command = [sys.executable, "-m", "abuse", group, str(size), str(part), str(parts)]
+        code, processor = measured(command, stdout=out, env={"PYTHONPATH": paths, **threads})
+        out.seek(0)
+        try:
+            found = json.loads(out.read().splitlines()[-1])
+        except (ValueError, IndexError):
+            found = {"tries": {}, "findings": [f"a part of the group ends with {code}"]}
+    return Counter(found["tries"]), found["findings"], processor
 
 
-def run_tested(group):
-    meaning, words = TESTED[group]
+def run_tests(group):
+    """A group of tests."""
+    words = TESTED[group][1]
     words = words if "-m" in words else [*words, "-m", "soak or not soak"]
-    start, spent = time.perf_counter(), children()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "--timeout", "7200", "--junitxml", str(report), *words],
-            cwd=HERE,
-            env={**os.environ, "SHOAL_SOAK": "1", "SOAK": str(SCALE)},
-            check=False,
-        )
-        seconds, processor = time.perf_counter() - start, children() - spent
+        command = [sys.executable, "-m", "pytest", "-q", "--timeout", "7200", "--junitxml", str(report), *words]
+        _, processor = measured(command, env={"SOAK": str(SCALE)})
         if not report.exists():
-            return Row(group, meaning, "nothing", ["no test ran"], seconds, processor)
+            return Counter(), ["no test ran"], processor
         cases = list(ElementTree.parse(report).getroot().iter("testcase"))
     wrong = [case.get("name") for case in cases if case.find("failure") is not None or case.find("error") is not None]
     skipped = sum(case.find("skipped") is not None for case in cases)
-    tried = f"{len(cases) - skipped:,} tests" + (f", {skipped} skipped" if skipped else "")
-    return Row(group, meaning, tried, wrong, seconds, processor)
+    return +Counter({"tests": len(cases) - skipped, "skipped": skipped}), wrong, processor
 
 
-def children():
-    """Seconds of the processor that processes of ours have taken."""
-    taken = os.times()
-    return taken.children_user + taken.children_system
+def measured(command, env, **more):
+    """The exit code of a command in the folder of the tests, and the seconds of the processor it took."""
+    process = subprocess.Popen(command, cwd=HERE, env={**os.environ, "SHOAL_SOAK": "1", **env}, **more)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, used.ru_utime + used.ru_stime
+
+
+def tasks_of(group):
+    """What can be run at once of a group."""
+    if group in TESTED:
+        return [(run_tests, group)]
+    parts = 1 if group == "day" else CORES
+    return [(run_part, group, part, parts) for part in range(parts)]
 
 
 def write_page(rows):
@@ -128,9 +158,7 @@ def write_page(rows):
         "What a try is, and how it is judged, is said at the top of each file in `tests/abuse`. Enumerated panels are\n"
         "counted once whatever the order of their rows. Processor time of `kills` and `together` is not in the table:\n"
         "their processes are forked from a server.\n\n"
-        "Findings became ordinary tests and were mended; a row counts the run after that. One is open: the state of a\n"
-        "stream that was edited so that its sum fits again can be taken up and fail with an internal error when it\n"
-        "goes on. `readers` tries such states only up to where they are taken up.\n\n"
+        "Findings became ordinary tests and were mended; a row counts the run after that.\n\n"
         "| group | what was tried | how often | findings | minutes | of the processor | SOAK | date |\n"
         "|---|---|---|---|---|---|---|---|\n"
     )
@@ -143,7 +171,7 @@ def write_page(rows):
     today = datetime.now(UTC).date().isoformat()
     for row in rows:
         kept[row.group] = (
-            f"| {row.group} | {row.meaning} | {row.tried} | {len(row.findings)} | {row.seconds / 60:.1f} "
+            f"| {row.group} | {row.meaning} | {row.tried} | {len(row.findings)} | {row.minutes:.1f} "
             f"| {row.processor / 60:.1f} | {SCALE:g} | {today} |"
         )
     order = [*COUNTED, *TESTED]
@@ -155,16 +183,21 @@ def main(groups):
     if unknown:
         print(f"No such group: {', '.join(unknown)}. There are {', '.join([*COUNTED, *TESTED])}.", file=sys.stderr)
         return 2
-    rows = []
-    for group in groups or [*COUNTED, *TESTED]:
-        rows.append(run_counted(group) if group in COUNTED else run_tested(group))
-        write_page(rows)
+    tasks = {group: tasks_of(group) for group in groups or [*TESTED, *COUNTED]}
+    rows = {group: Row(group, len(parts)) for group, parts in tasks.items()}
+    whole_first = sorted(tasks, key=lambda group: len(tasks[group]))
+    with ThreadPoolExecutor(CORES) as pool:
+        running = {pool.submit(timed, *task): rows[group] for group in whole_first for task in tasks[group]}
+        for done in as_completed(running):
+            running[done].add(*done.result())
+            if not running[done].parts_left:
+                write_page([running[done]])
     print(f"\n{'':62}{'findings':>10}{'minutes':>9}")
-    for row in rows:
-        print(f"{row.meaning:62}{len(row.findings):>10}{row.seconds / 60:>9.1f}\n  {row.tried}")
+    for row in rows.values():
+        print(f"{row.meaning:62}{len(row.findings):>10}{row.minutes:>9.1f}\n  {row.tried}")
         for text in row.findings[:20]:
             print(f"  ! {text}")
-    return int(any(row.findings for row in rows))
+    return int(any(row.findings for row in rows.values()))
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ import sys
 import threading
 from pathlib import Path
 
-from abuse.outcome import Outcome
-
 EACH = 2000
 """Events of a snapshot."""
 PAUSE = 0.25
@@ -35,9 +33,9 @@ def resident(pid):
     return int(status.partition("VmRSS:")[2].split()[0])
 
 
-def run(size, folder):
-    """So many events in all."""
-    outcome, rng = Outcome(), random.Random(0)
+def run(numbers, size, folder, outcome):
+    """So many events as there are numbers."""
+    rng = random.Random(0)
     command = [sys.executable, "-c", "from shoal.cli.app import main; main()", "stream", "-", "--json"]
     command += ["--id", "id", "--sensitive", "diagnosis", "--quasi", "age", "--l", "3", "--window", "4", "--seed", "1"]
     command += ["--private", str(folder / "private"), "-o", str(folder / "out")]
@@ -51,7 +49,7 @@ def run(size, folder):
     watcher = threading.Thread(target=sample)
     watcher.start()
     blocks = [block(rng) for _ in range(20)]
-    n_snapshots = max(1, size // EACH)
+    n_snapshots = max(1, len(numbers) // EACH)
     try:
         for number in range(n_snapshots):
             process.stdin.write(blocks[number % len(blocks)].replace(b"@", b"%d" % number))
@@ -63,7 +61,7 @@ def run(size, folder):
         process.kill()
     if process.returncode != 0:
         outcome.find(f"the stream ends with {process.returncode}: {told.decode()[-200:]}")
-        return outcome
+        return
     summary = json.loads(out)
     counts = summary["events"]
     outcome.tries["events"] = counts["arrived"]
@@ -77,4 +75,3 @@ def run(size, folder):
         outcome.tries["MiB in the middle"], outcome.tries["MiB at the end"] = int(middle) >> 10, int(last) >> 10
         if last > 1.1 * middle + SPARE:
             outcome.find(f"the stream has {int(middle) >> 10} MiB in the middle and {int(last) >> 10} MiB at the end")
-    return outcome

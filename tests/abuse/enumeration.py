@@ -1,38 +1,63 @@
 """Every small panel against the naive check of each guarantee.
 
 A panel is a multiset of row types, so each is tried once whatever the order of its rows. Panels that only differ in the
-names of their values, groups or subjects, or in the order of instants, are counted as different. The rows of a panel
-come in an order drawn by its number. Where a space has more panels than are asked for, every n-th is taken.
+names of their values, groups or subjects, or in the order of instants, are counted as different, and each is judged by
+the guarantee's own `check`. The oracle answers once for all panels that only differ in names, since names are all it
+compares, and again for one panel in a hundred. The rows of a panel come in an order drawn by its number. Where a space
+has more panels than are asked for, every n-th is taken.
 """
 
 import itertools
 import math
-import random
 from dataclasses import dataclass
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from abuse.outcome import Outcome
 from naive.crowds import naive_aggregate_rule, naive_distinct_subjects
 from naive.diversity import naive_l_diverse
 from naive.event_groups import naive_bucketised
 from naive.invariance import naive_m_invariant
 from naive.nlk import naive_nlk_anonymous
 from naive.sequences import naive_sequence_crowds
+from shoal import (
+    AggregateRule,
+    Events,
+    KAnonymity,
+    KPAnonymity,
+    LDiversity,
+    MInvariance,
+    NLKAnonymity,
+    Panel,
+    SequenceAnonymity,
+)
+from shoal.model import Candidate, Envelopes, EventsCandidate, EventTables, Private, PrivateEvents, Recipe
 
-GAP = float("nan")
+NUMBERS = np.array([0.0, 1.0, np.nan])
+READINGS = np.array([1.0, 4.0, np.nan])
+SHOWN = (None, 0.0, -0.0, 1.0, math.nan)
+ASKED_AGAIN = 100
+"""Of so many panels one is put to the oracle even where it has answered for its like."""
 
 
 @dataclass(frozen=True)
 class Space:
-    """All panels of one to `most` rows of these types, and how one is judged: gives what Shoal and the oracle say."""
+    """All panels of one to `most` rows of these types, each a tuple of small numbers, and how one is judged.
+
+    `check` and `naive` give what Shoal and the oracle say of rows. `names` are the columns, or sets of columns, whose
+    entries the oracle compares with each other and with nothing else, each with an entry that is no name, if any.
+    """
 
     guarantee: str
     types: list
     most: int
-    judge: Any
+    parameters: list
+    check: Any
+    naive: Any
+    names: list
 
     @property
     def size(self):
@@ -42,164 +67,246 @@ class Space:
         for n in range(self.most, 0, -1):
             yield from itertools.combinations_with_replacement(self.types, n)
 
-
-def rows_of(values, instants):
-    return list(itertools.product(values, repeat=instants))
-
-
-def k_anonymity(rows, number):
-    from shoal import KAnonymity, Panel
-
-    x = np.array([row[0] for row in rows])
-    subjects = [row[1] for row in rows] if rows[0][1] is not None else list(range(len(rows)))
-    k = 2 + number % 3
-    verdict = KAnonymity(k).check(Panel(x, subjects=subjects))
-    least = int(naive_distinct_subjects(x, subjects).min())
-    return (verdict.holds, verdict.measured), (least >= k, least)
+    def question(self, rows):
+        """The same for panels that only differ in names: numbers by first appearance in their place."""
+        if self.names is None:
+            return rows
+        found = []
+        for columns, kept in self.names:
+            numbers, entries = {kept: -1}, map(itemgetter(*columns), rows)
+            found.append(tuple([numbers.setdefault(entry, len(numbers)) for entry in entries]))
+        return tuple(found)
 
 
-def nlk_anonymity(rows, number):
-    from shoal import NLKAnonymity, Panel
-
-    n, l, k = [(1, 2, 2), (1, 3, 2), (2, 3, 2), (1, 3, 3), (1, 2, 3), (2, 3, 3)][number % 6]
-    x = np.array(rows)
-    return NLKAnonymity(n, l, k).check(Panel(x)).holds, naive_nlk_anonymous(x, n, l, k)
+def product(*sizes):
+    return list(itertools.product(*map(range, sizes)))
 
 
-def kp_anonymity(rows, number):
-    from shoal import KPAnonymity
-    from shoal.model import Envelopes
+def check_crowds(guarantee, rows):
+    verdict = guarantee.check(Panel(NUMBERS[np.array(rows)]))
+    return verdict.holds, verdict.measured
 
-    k, p = [(2, 2), (3, 2), (4, 2), (4, 3)][number % 4]
+
+def naive_crowds(guarantee, rows):
+    least = int(naive_distinct_subjects(NUMBERS[np.array(rows)], range(len(rows))).min())
+    return least >= guarantee.k, least
+
+
+def check_subjects(guarantee, rows):
+    x = NUMBERS[np.array(rows)[:, :2] * 2]
+    verdict = guarantee.check(Panel(x, subjects=[row[2] for row in rows]))
+    return verdict.holds, verdict.measured
+
+
+def naive_subjects(guarantee, rows):
+    x = NUMBERS[np.array(rows)[:, :2] * 2]
+    least = int(naive_distinct_subjects(x, [row[2] for row in rows]).min())
+    return least >= guarantee.k, least
+
+
+def check_nlk(guarantee, rows):
+    return guarantee.check(Panel(NUMBERS[np.array(rows)])).holds
+
+
+def naive_nlk(guarantee, rows):
+    return naive_nlk_anonymous(NUMBERS[np.array(rows)], guarantee.n, guarantee.l, guarantee.k)
+
+
+def check_kp(guarantee, rows):
     low = np.array([[float(row[0])] * 2 for row in rows])
-    levels, words = np.array([row[1] for row in rows]), tuple(row[2] for row in rows)
-    verdict = KPAnonymity(k=k, p=p).check(Envelopes(low, low + 1.0, levels, words, np.arange(2)))
+    levels, words = np.array([2 + row[1] for row in rows]), tuple(["ab", "ba"][row[2]] for row in rows)
+    return guarantee.check(Envelopes(low, low + 1.0, levels, words, np.arange(2))).holds
+
+
+def naive_kp(guarantee, rows):
     crowd = {row: sum(row == other for other in rows) for row in rows}
     group = {row: sum(row[0] == other[0] for other in rows) for row in rows}
-    return verdict.holds, all(group[row] >= k and crowd[row] >= p for row in rows)
+    return all(group[row] >= guarantee.k and crowd[row] >= guarantee.p for row in rows)
 
 
-def l_diversity(rows, number):
-    from shoal import LDiversity, Panel
-
-    l = 2 + number % 3
-    column = np.empty(len(rows), dtype=object)
-    column[:] = [value for _, value in rows]
-    panel = Panel(np.array([[float(group)] for group, _ in rows]), sensitive={"c": column})
-    ways = [[value for _, value in rows], [value or "missing" for _, value in rows]]
-    own, labels = range(len(rows)), [group for group, _ in rows]
-    return LDiversity(l).check(panel).holds, all(naive_l_diverse(labels, values, own, l) for values in ways)
+def check_diversity(guarantee, rows):
+    column = np.array([("a", "b", "c", None)[row[1]] for row in rows], dtype=object)
+    return guarantee.check(Panel(np.array([[float(row[0])] for row in rows]), sensitive={"c": column})).holds
 
 
-def l_diversity_of_events(rows, number):
-    from shoal import LDiversity
-    from shoal.model import EventTables
-
-    l = 2 + number % 2
-    times, groups = ([row[i] for row in rows] for i in range(2))
-    records = pl.DataFrame({"time": times, "group": groups, "age": [1] * len(rows)})
-    counted = {row: rows.count(row) for row in rows}
-    columns = [[row[i] for row in counted] for i in range(3)]
-    counts = pl.DataFrame(
-        {"time": columns[0], "group": columns[1], "result": columns[2], "count": list(counted.values())}
-    )
-    verdict = LDiversity(l).check(EventTables(records, counts, ("age",), "result"))
-    shown = naive_bucketised(records.to_dicts(), counts.to_dicts(), "result").values()
-    return verdict.holds, all(most * l <= size for size, most in shown)
+def naive_diversity(guarantee, rows):
+    """With missing as any value, and as one of its own."""
+    labels, own = [row[0] for row in rows], range(len(rows))
+    ways = [[("a", "b", "c", missing)[row[1]] for row in rows] for missing in (None, "missing")]
+    return all(naive_l_diverse(labels, values, own, guarantee.l) for values in ways)
 
 
-def aggregate_rule(rows, number):
-    from shoal import AggregateRule, KAnonymity, Panel
-    from shoal.model import Candidate, Private, Recipe
+class Rows:
+    """Frames of rows that are numbers, looked up in a frame of all there can be: building each would take longest."""
 
-    size, share = [(2, 0.5), (2, 0.8), (3, 0.6), (3, 0.34), (4, 0.5)][number % 5]
-    per = ("period", "instant")[number % 2]
-    original = np.array([row[1] for row in rows])
-    published = np.array([[float(row[0])] * 2 for row in rows])
-    candidate = Candidate(
-        published=Panel(published),
-        guarantee=KAnonymity(2),
-        recipe=Recipe("enumerated", {}),
-        private=Private(Panel(original), np.full(len(rows), -7)),
-    )
-    verdict = AggregateRule(size, share, per).check(candidate)
-    own = list(range(len(rows)))
-    return verdict.holds, naive_aggregate_rule(original[:, :, None], published, size, share, own, per)
+    def __init__(self, **columns):
+        self.frame = pl.DataFrame(list(itertools.product(*columns.values())), schema=list(columns), orient="row")
+        self.places = {row: place for place, row in enumerate(product(*map(len, columns.values())))}
+
+    def of(self, rows):
+        return self.frame[pl.Series([self.places[row] for row in rows], dtype=pl.UInt32)]
 
 
-def sequence_anonymity(rows, number):
-    from shoal import Panel, SequenceAnonymity
-
-    k = 2 + number % 2
-    releases = [{f"n{i}": [row[at]] for i, row in enumerate(rows) if row[at] is not None} for at in range(2)]
-    releases = [release for release in releases if release]
-    verdict = SequenceAnonymity(k).check([Panel(list(release.values()), ids=list(release)) for release in releases])
-    least = min(naive_sequence_crowds(releases).values())
-    return (verdict.holds, verdict.measured), (least >= k, least)
+VALUES = ("a", "b", "c")
+RECORDS = Rows(time=(0, 1), group=(0, 1), age=(30,))
+COUNTS = Rows(time=(0, 1), group=(0, 1), value=VALUES, count=range(12))
+EVENTS = Rows(time=(0, 1), person=("p", "q", None), value=VALUES, age=(30,))
 
 
-def m_invariance(rows, number):
-    from shoal import Events, LDiversity, MInvariance
-    from shoal.model import EventsCandidate, EventTables, PrivateEvents, Recipe
-
-    m, rows = 2, sorted(rows, key=lambda row: row[0])
-    times, people, values, shown, groups = ([row[i] for row in rows] for i in range(5))
-    own = pl.Series("person", people, dtype=pl.String)
-    events = Events(
-        pl.DataFrame({"time": times, "person": own, "age": [30] * len(rows), "value": values}),
-        sensitive="value",
-        quasi=["age"],
-        subject="person",
-    )
-    instants = sorted(set(times))
-    place = np.array([instants.index(t) if there else -1 for t, there in zip(times, shown, strict=True)])
-    published = [row for row in rows if row[3]]
-    schema = {"time": pl.Int64, "group": pl.Int64, "age": pl.Int64}
-    records = pl.DataFrame([(row[0], row[4], 30) for row in published], schema=schema, orient="row").sort(pl.all())
-    counted = {}
-    for row in published:
-        key = (row[0], row[4], row[2])
-        counted[key] = counted.get(key, 0) + 1
-    schema = {"time": pl.Int64, "group": pl.Int64, "value": pl.String, "count": pl.Int64}
-    counts = pl.DataFrame([(*key, n) for key, n in counted.items()], schema=schema, orient="row").sort(pl.all())
-    private = PrivateEvents(events, place, np.where(place < 0, -1, np.array(groups)))
-    tables = EventTables(records, counts, ("age",), "value")
-    candidate = EventsCandidate(tables, LDiversity(2), Recipe("enumerated", {}), private)
-    plain = [{"subject": row[1], "time": row[0] if row[3] else None, "group": row[4]} for row in rows]
-    return MInvariance(m).check(candidate).holds, naive_m_invariant(plain, counts.to_dicts(), "value", m)
+def counted(rows):
+    """Rows of a table of counts."""
+    return sorted((*row, rows.count(row)) for row in set(rows))
 
 
-FEW = (0.0, 1.0, GAP)
+def tables_of(rows):
+    """Bucketised events of (time, group, value)."""
+    records = RECORDS.of([(*row[:2], 0) for row in sorted(rows)])
+    return EventTables(records, COUNTS.of(counted(rows)), ("age",), "value")
+
+
+def naive_tables(rows):
+    """The same as lists of dicts."""
+    names = ("time", "group", "value", "count")
+    records, counts = [row[:2] for row in rows], counted(rows)
+    return [[dict(zip(names, row, strict=False)) for row in table] for table in (records, counts)]
+
+
+def check_events(guarantee, rows):
+    return guarantee.check(tables_of(rows)).holds
+
+
+def naive_events(guarantee, rows):
+    shown = naive_bucketised(*naive_tables(rows), "value").values()
+    return all(most * guarantee.l <= size for size, most in shown)
+
+
+def published_means(rows):
+    """What is published of (group, readings): means, in group 1 without the first instant, in group 2 always 1."""
+    readings, groups = READINGS[np.array(rows)[:, 1:]], [row[0] for row in rows]
+    published = np.ones(readings.shape)
+    for group in {0, 1} & set(groups):
+        own = np.array(groups) == group
+        there = ~np.isnan(readings[own])
+        with np.errstate(invalid="ignore"):
+            published[own] = np.where(there, readings[own], 0.0).sum(axis=0) / there.sum(axis=0)
+        published[own, :group] = np.nan
+    return published, readings
+
+
+def check_aggregates(guarantee, rows):
+    published, readings = published_means(rows)
+    private = Private(Panel(readings), np.full(len(rows), -7))
+    return guarantee.check(Candidate(Panel(published), KAnonymity(2), Recipe("enumerated", {}), private)).holds
+
+
+def naive_aggregates(guarantee, rows):
+    """Of each set of equal published rows by itself, as the rule is stated."""
+    sets = {}
+    for row, published in zip(rows, published_means(rows)[0].tolist(), strict=True):
+        sets.setdefault(tuple([None if math.isnan(v) else v for v in published]), []).append(row[1:])
+    return all(naive_aggregate(guarantee, published, tuple(sorted(own))) for published, own in sets.items())
+
+
+@cache
+def naive_aggregate(guarantee, published, readings):
+    original = READINGS[np.array(readings)][:, :, None]
+    same = np.array([published] * len(readings), dtype=float)
+    return naive_aggregate_rule(original, same, guarantee.size, guarantee.share, None, guarantee.per)
+
+
+def releases_of(rows):
+    """Two releases, by the names of the series; without those in which nobody is."""
+    shown = [{f"n{i}": [SHOWN[row[at]]] for i, row in enumerate(rows) if row[at]} for at in range(2)]
+    return [release for release in shown if release]
+
+
+def check_sequences(guarantee, rows):
+    releases = [Panel(list(release.values()), ids=list(release)) for release in releases_of(rows)]
+    verdict = guarantee.check(releases)
+    return verdict.holds, verdict.measured
+
+
+def naive_sequences(guarantee, rows):
+    least = min(naive_sequence_crowds(releases_of(rows)).values())
+    return least >= guarantee.k, least
+
+
+def check_invariance(guarantee, rows):
+    rows = sorted(rows, key=lambda row: row[0])
+    frame = EVENTS.of([(*row[:3], 0) for row in rows])
+    events = Events(frame, sensitive="value", quasi=["age"], subject="person")
+    place = np.array([int(row[0] > rows[0][0]) if row[3] else -1 for row in rows])
+    groups = np.array([row[4] if row[3] else -1 for row in rows])
+    tables = tables_of([(time, group, value) for time, _, value, there, group in rows if there])
+    private = PrivateEvents(events, place, groups)
+    return guarantee.check(EventsCandidate(tables, LDiversity(2), Recipe("enumerated", {}), private)).holds
+
+
+def naive_invariance(guarantee, rows):
+    plain = [
+        {"subject": (0, 1, None)[person], "time": time if there else None, "group": group}
+        for time, person, _, there, group in rows
+    ]
+    _, counts = naive_tables([(time, group, value) for time, _, value, there, group in rows if there])
+    return naive_m_invariant(plain, counts, "value", guarantee.m)
+
+
+CROWDS = [KAnonymity(k) for k in (2, 3, 4)]
+NLK = [NLKAnonymity(*nlk) for nlk in ((1, 2, 2), (1, 3, 2), (2, 3, 2), (1, 3, 3), (1, 2, 3), (2, 3, 3))]
+KP = [KPAnonymity(*kp) for kp in ((2, 2), (3, 2), (4, 2), (4, 3))]
+DIVERSE = [LDiversity(l) for l in (2, 3, 4)]
+RULES = ((2, 0.5), (2, 0.8), (3, 0.6), (3, 0.34), (4, 0.5))
+RULES = [AggregateRule(*rule, per) for rule in RULES for per in ("period", "instant")]
+SEQUENCES = [SequenceAnonymity(k) for k in (2, 3)]
+BY_SUBJECT = [((0, 1), None), ((2,), None)]
+BY_INSTANT = [((at,), None) for at in range(3)]
+BY_WORD = [((0,), None), ((0, 1, 2), None)]
+BY_GROUP = [((0,), None), ((1,), 3)]
+BY_RELEASE = [((0,), 0), ((1,), 0)]
+BY_PERSON = [((0,), None), ((1,), 2), ((2,), None), ((3,), 0), ((0, 4), None)]
 SPACES = [
-    Space("k-anonymity", [(row, None) for row in rows_of(FEW, 3)], 6, k_anonymity),
-    Space("k-anonymity of subjects", list(itertools.product(rows_of((0.0, GAP), 2), range(5))), 7, k_anonymity),
-    Space("(n, l, k)-anonymity", rows_of(FEW, 3), 6, nlk_anonymity),
-    Space("(k, P)-anonymity", list(itertools.product((0, 1, 2), (2, 3), ("ab", "ba"))), 11, kp_anonymity),
-    Space("l-diversity", list(itertools.product((0, 1, 2), ("a", "b", "c", None))), 11, l_diversity),
-    Space("l-diversity of events", list(itertools.product((0, 1), (0, 1), "abc")), 11, l_diversity_of_events),
-    Space("aggregate rules", list(itertools.product((0, 1), rows_of((1.0, 4.0, GAP), 2))), 8, aggregate_rule),
-    Space("sequence anonymity", rows_of((None, 0.0, -0.0, 1.0, GAP), 2)[1:], 7, sequence_anonymity),
-    Space(
-        "m-invariance", list(itertools.product((0, 1), ("p", "q", None), "ab", (True, False), (0, 1))), 5, m_invariance
-    ),
+    Space("k-anonymity", product(3, 3, 3), 6, CROWDS, check_crowds, naive_crowds, [((0, 1, 2), None)]),
+    Space("k-anonymity of subjects", product(2, 2, 5), 7, CROWDS, check_subjects, naive_subjects, BY_SUBJECT),
+    Space("(n, l, k)-anonymity", product(3, 3, 3), 6, NLK, check_nlk, naive_nlk, BY_INSTANT),
+    Space("(k, P)-anonymity", product(3, 2, 2), 11, KP, check_kp, naive_kp, BY_WORD),
+    Space("l-diversity", product(3, 4), 11, DIVERSE, check_diversity, naive_diversity, BY_GROUP),
+    Space("l-diversity of events", product(2, 2, 3), 11, DIVERSE[:2], check_events, naive_events, BY_SUBJECT),
+    Space("aggregate rules", product(3, 3, 3), 6, RULES, check_aggregates, naive_aggregates, None),
+    Space("sequence anonymity", product(5, 5)[1:], 7, SEQUENCES, check_sequences, naive_sequences, BY_RELEASE),
+    Space("m-invariance", product(2, 3, 2, 2, 2), 5, [MInvariance(2)], check_invariance, naive_invariance, BY_PERSON),
 ]
 
 
-def run(size, folder):
-    """So many panels for each guarantee, or all there are."""
-    outcome = Outcome()
-    for space in SPACES:
-        stride = max(1, space.size // size)
-        for number, panel in enumerate(itertools.islice(space.panels(), 0, None, stride)):
-            rows = list(panel)
-            random.Random(number).shuffle(rows)
-            outcome.tries[space.guarantee] += 1
-            try:
-                found, expected = space.judge(rows, number)
-            except Exception as error:
-                found, expected = type(error).__name__, "a verdict"
-            if found != expected:
-                outcome.find(f"{space.guarantee}:{number} of stride {stride}: {found}, enumerated {expected}")
-            if outcome.tries[space.guarantee] >= size:
-                break
-    return outcome
+def shuffled(rows, number):
+    """The rows in an order drawn by a number."""
+    return [rows[i] for i in sorted(range(len(rows)), key=lambda i: (i + 1) * (number + 1) * 40503 % 65537)]
+
+
+def run(numbers, size, folder, outcome):
+    """Of so many panels for each guarantee, or all there are, those with these numbers."""
+    going = [judged(space, numbers, size, outcome) for space in SPACES]
+    while going:
+        going = [one for one in going if next(one, None)]
+
+
+def judged(space, numbers, size, outcome):
+    """Judge the panels of a space; stops after each thousand, so that all spaces have their turns."""
+    stride, answers = max(1, space.size // size), {}
+    name = space.guarantee + (", all there are" if space.size <= size else "")
+    taken = itertools.islice(space.panels(), numbers.start * stride, size * stride, numbers.step * stride)
+    for number, panel in zip(numbers, taken, strict=False):
+        outcome.tries[name] += 1
+        guarantee = space.parameters[number % len(space.parameters)]
+        asked = number % len(space.parameters), space.question(panel)
+        if asked not in answers:
+            answers[asked] = space.naive(guarantee, panel)
+        elif number % ASKED_AGAIN < numbers.step and space.naive(guarantee, panel) != answers[asked]:
+            outcome.find(f"{space.guarantee}:{number} of stride {stride}: the oracle says two things of its like")
+        try:
+            found = space.check(guarantee, shuffled(panel, number))
+        except Exception as error:
+            found = type(error).__name__
+        if found != answers[asked]:
+            outcome.find(f"{space.guarantee}:{number} of stride {stride}: {found}, enumerated {answers[asked]}")
+        if outcome.tries[name] % 1000 == 0:
+            yield number + 1

@@ -5,7 +5,6 @@ import shutil
 import time
 
 from abuse import processes as ours
-from abuse.outcome import Outcome
 from stream_processes import PATIENCE, finish
 
 ROUND = 10
@@ -51,15 +50,16 @@ def judged(kind, folder):
     return [text for text in wrong if text is not None]
 
 
-def run(size, folder):
-    """So many kills in all."""
-    outcome, kept = Outcome(), folder / "kept"
+def run(numbers, size, folder, outcome):
+    """So many kills as there are numbers."""
+    kept = folder / "kept"
     kept.mkdir()
     finish(ours.spawn(ours.prepare, kept))
-    usual, rng, number = {}, random.Random(0), 0
+    usual, rng, number = {}, random.Random(numbers.start), 0
+    size = len(numbers)
     a_round = max(1, min(ROUND, size // len(KINDS)))
     while outcome.tries.total() < size:
-        kind = list(KINDS)[number % len(KINDS)]
+        kind = min(KINDS, key=lambda kind: outcome.tries[kind])
         begin, place = KINDS[kind][0], folder / f"{number}"
         number += 1
         shutil.copytree(kept, place)
@@ -93,4 +93,3 @@ def run(size, folder):
         if left:
             outcome.find(f"{kind} in round {number}: the last run leaves {left[:3]}")
         shutil.rmtree(place)
-    return outcome

@@ -9,7 +9,6 @@ import os
 
 import numpy as np
 
-from abuse.outcome import Outcome
 from closed.places import INSTANTS, candidate_of, closed, random_question, raw_panel, recipient, selected
 
 EACH = 1000
@@ -73,10 +72,9 @@ def ask_one_service(folder, number, n_questions, outcome):
             outcome.find(f"service {number}: all answers together isolate {least} subjects, k is {k}")
 
 
-def run(size, folder):
-    """So many questions in all."""
+def run(numbers, size, folder, outcome):
+    """So many questions as there are numbers."""
     os.fsync = lambda descriptor: None
-    outcome = Outcome()
-    for number, first in enumerate(range(0, size, EACH)):
-        ask_one_service(folder / f"{number}", number, min(EACH, size - first), outcome)
-    return outcome
+    for at in range(0, len(numbers), EACH):
+        asked = numbers[at : at + EACH]
+        ask_one_service(folder / f"{asked[0]}", asked[0], len(asked), outcome)

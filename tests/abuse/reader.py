@@ -50,7 +50,7 @@ class Reader:
         finally:
             signal.alarm(0)
             self.place.write_bytes(seed)
-        if "internal error" in said.getvalue():
+        if "internal error" in said.getvalue().lower():
             return said.getvalue().strip()
         return None
 

@@ -31,16 +31,16 @@ KINDS = {
 """What makes the readers of a kind, and its share of the tries."""
 
 
-def _tries(first, last, work):
+def _tries(numbers, work):
     """(kind, reader, number) of each try."""
     kinds = {kind: make(work) for kind, (make, _) in KINDS.items()}
     names = list(kinds)
-    for number in range(first, last):
+    for number in numbers:
         kind = random.Random(number).choices(names, [KINDS[name][1] for name in names])[0]
         yield kind, kinds[kind][number % len(kinds[kind])], number
 
 
-def _batch(first, last, folder, at, pipe):
+def _batch(numbers, folder, at, pipe):
     """What a process of its own does."""
     signal.signal(signal.SIGALRM, _hang)
     os.fsync = lambda descriptor: None  # what a power cut would leave is another test's
@@ -48,8 +48,8 @@ def _batch(first, last, folder, at, pipe):
     outcome = Outcome()
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 2)
-        for kind, reader, number in _tries(first, last, Path(folder)):
-            at.value = number
+        for kind, reader, number in _tries(numbers, Path(folder)):
+            at.value += 1
             wrong = reader.run(number, OTHERS)
             outcome.tries[kind] += 1
             if wrong is not None:
@@ -61,35 +61,32 @@ def _hang(*_):
     raise Hang
 
 
-def run(size, folder):
-    """So many tries in all."""
+def run(numbers, size, folder, outcome):
+    """The tries of these numbers."""
     context = multiprocessing.get_context("spawn")
-    outcome, first = Outcome(), 0
-    while first < size:
-        last = min(first + BATCH, size)
-        at, (here, there) = context.Value("q", first), context.Pipe(False)
+    while numbers:
+        at, (here, there) = context.Value("q", 0), context.Pipe(False)
         with tempfile.TemporaryDirectory(dir=folder) as work:
-            process = context.Process(target=_batch, args=(first, last, work, at, there))
+            process = context.Process(target=_batch, args=(numbers[:BATCH], work, at, there))
             process.start()
             there.close()
             try:
                 done = here.recv()
                 outcome.tries.update(done.tries)
                 outcome.findings += done.findings
-                first = last
+                numbers = numbers[BATCH:]
             except EOFError:
                 process.join()
-                outcome.find(f"number {at.value} ends the process with {process.exitcode}")
-                outcome.tries["lost with a process"] += at.value - first + 1
-                first = at.value + 1
+                outcome.find(f"number {numbers[at.value - 1]} ends the process with {process.exitcode}")
+                outcome.tries["lost with a process"] += at.value
+                numbers = numbers[at.value :]
             process.join()
-    return outcome
 
 
 def repeat(number):
     """One try again, here, for whoever mends what it found: python -c 'from abuse.readers import repeat; repeat(7)'."""
     with tempfile.TemporaryDirectory() as work:
-        for _, reader, at in _tries(number, number + 1, Path(work)):
+        for _, reader, at in _tries([number], Path(work)):
             rng = random.Random(f"{reader.name}:{at}")
             content = reader.mutate(rng, rng.choice(reader.seeds), rng.choice(OTHERS))
             reader.place.write_bytes(content)

@@ -15,7 +15,6 @@ import urllib.parse
 import warnings
 
 from abuse.mutation import THINGS, WORDS, mutate_bytes, mutate_tree
-from abuse.outcome import Outcome
 
 BATCH = 4000
 """Requests to one copy of a place: what was removed by some is there again for the next."""
@@ -349,28 +348,30 @@ def described(app, requests, number, n, outcome, name):
 PLACES = {"studio": (make_studio, open_studio, 0.7), "closed service": (make_closed, open_closed, 0.3)}
 
 
-def run(size, folder):
-    """So many requests in all."""
+def run(numbers, size, folder, outcome):
+    """The requests of these numbers, the first to the studio and the last to the closed service."""
     from shoal.studio import rate_limit
 
     rate_limit.CLIENT_FREE = rate_limit.ALL_FREE = 10**9  # slowed, most would be answered before they are looked at
     os.fsync = lambda descriptor: None
     warnings.simplefilter("ignore")
-    outcome = Outcome()
+    done = 0
     loop = asyncio.new_event_loop()
     for name, (make, opened, share) in PLACES.items():
         requests = make(folder / name)
         requests = [request for request in requests if "logout" not in request[1]]
         cookies = sorted({value for request in requests for key, value in request[3] if key == b"cookie"})
-        n, kept = int(size * share), folder / f"{name} as it was"
-        shutil.move(folder / name, kept)
-        for first in range(0, n, BATCH):
-            last, copy = min(first + BATCH, n), folder / name  # cookies are called after the place
+        own = numbers[done : done + round(len(numbers) * share)]
+        done += len(own)
+        copy, kept = folder / name, folder / f"{name} as it was"  # cookies are called after the place
+        shutil.move(copy, kept)
+        for at in range(0, len(own), BATCH):
+            batch = own[at : at + BATCH]
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(kept, copy)
             app, close = opened(copy, outcome)
-            described(app, requests, first, int((last - first) * SCHEMATHESIS), outcome, name)
-            for number in range(first, last):
+            described(app, requests, batch[0], int(len(batch) * SCHEMATHESIS), outcome, name)
+            for number in batch:
                 rng = random.Random(f"{name}:{number}")
                 request = mutate_request(rng, rng.choice(requests), requests, cookies)
                 try:
@@ -381,4 +382,3 @@ def run(size, folder):
                 if wrong := judge(name, number, request, answer):
                     outcome.find(wrong + " " + answer.get("error", ""))
             close()
-    return outcome

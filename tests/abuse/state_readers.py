@@ -102,17 +102,17 @@ def state_readers(work):
         states.unpack(kept / name, work / "copy")
         shutil.move(work / "copy", places[name])
 
-    def command(words):
-        return lambda place: states.command(place, words)
-
     def read_stream_state(path, rng):
         read_checkpoint(path.parent)
 
-    def go_on(words, place):
-        return copied(place, command(words))
+    def more_events(place):
+        states.write_events(place / "source", 6, 9)
+        states.command(place, states.STREAM)
 
-    # With a sum that was made to fit, what waits may be anything: it is taken up or refused, and nothing is published.
-    taken_up = go_on([*states.STREAM, "--no-flush"], places["stream"])
+    def another_day(place):
+        states.write_day(place / "source", 1)
+        states.command(place, states.GROW)
+
     stream, grow, book = places["stream"], places["grow"], places["ledger"]
     meter, service, project = (
         places["meter"] / "meters/00000",
@@ -149,9 +149,8 @@ def state_readers(work):
     snapshots = stream / "out/snapshots.ndjson"
     return [
         one("stream state", stream / "private/stream.state", mutate_checkpoint, read_stream_state),
-        one("stream state, taken up", stream / "private/stream.state", mutate_checkpoint, taken_up),
-        one("stream state, going on", stream / "private/stream.state", mutate_bytes, go_on(states.STREAM, stream)),
-        one("growing state", grow / "private/growing.state", mutate_checkpoint, go_on(states.GROW, grow)),
+        one("stream state, going on", stream / "private/stream.state", mutate_checkpoint, copied(stream, more_events)),
+        one("growing state", grow / "private/growing.state", mutate_checkpoint, copied(grow, another_day)),
         one("ledger", book / "ledger.jsonl", mutate_ledger, read_books),
         one("ledger, going on", book / "ledger.jsonl", mutate_ledger, copied(book, record)),
         one("count of the ledger", book / "ledger.jsonl.count", mutate_bytes, read_books),

@@ -11,6 +11,7 @@ from abuse.outcome import Outcome
 from abuse.reader import Reader
 from abuse.sessions import judge
 from shoal import KAnonymity
+from shoal.cli.app import run
 from shoal.errors import InputError
 from shoal.studio.security import CONTENT_POLICY
 
@@ -37,13 +38,30 @@ def test_a_reader_that_fails_or_quotes_is_found(tmp_path, error, told):
     assert wrong is None if told is None else wrong.startswith(told)
 
 
+def test_a_command_that_fails_inside_is_found(tmp_path, monkeypatch):
+    def fails(*given, **named):
+        raise ValueError("x")
+
+    def look(path, rng):
+        run(["look", str(path)])
+
+    monkeypatch.setattr("shoal.process.look.look", fails)
+
+    table = b"id,time,value\nQZX1,0,73917.001\n"
+    wrong = Reader("some", tmp_path / "x.csv", [table], lambda rng, seed, _: seed, look, True).run(1, [b""])
+    assert "Internal error ValueError" in wrong
+
+
 def test_a_panel_that_is_judged_wrongly_is_found(tmp_path, monkeypatch):
     space = dataclasses.replace(enumeration.SPACES[0], most=3)
     monkeypatch.setattr(enumeration, "SPACES", [space])
-    assert enumeration.run(300, tmp_path).findings == []
+    outcome = Outcome()
+    enumeration.run(range(300), 300, tmp_path, outcome)
+    assert outcome.findings == []
     check = KAnonymity.check
     monkeypatch.setattr(KAnonymity, "check", lambda self, panel: check(KAnonymity(self.k + 1), panel))
-    assert enumeration.run(300, tmp_path).findings
+    enumeration.run(range(300), 300, tmp_path, outcome)
+    assert outcome.findings
 
 
 def test_answers_that_isolate_somebody_are_found(tmp_path, monkeypatch):

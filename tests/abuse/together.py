@@ -3,7 +3,6 @@
 import shutil
 
 from abuse import processes as ours
-from abuse.outcome import Outcome
 from stream_processes import finish
 
 AT_ONCE = 3
@@ -30,13 +29,13 @@ def all_of(begun):
     return [finish(process) for process in begun]
 
 
-def run(size, folder):
-    """So many rounds, each with several processes for each of six things."""
-    outcome, kept = Outcome(), folder / "kept"
+def run(numbers, size, folder, outcome):
+    """The rounds of these numbers, each with several processes for each of six things."""
+    kept = folder / "kept"
     kept.mkdir()
     finish(ours.spawn(ours.prepare, kept))
     finish(ours.spawn(make_closed, kept))
-    for number in range(size):
+    for number in numbers:
         place = folder / f"{number}"
         shutil.copytree(kept, place)
 
@@ -70,7 +69,6 @@ def run(size, folder):
         outcome.tries["closed service, one log"] += AT_ONCE
         wrong(judge_log(place, AT_ONCE * 30) if set(codes) == {0} else f"closed service: {codes}")
         shutil.rmtree(place)
-    return outcome
 
 
 def judge_log(folder, n):

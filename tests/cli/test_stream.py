@@ -225,6 +225,76 @@ def test_a_state_with_one_bit_changed_is_refused(monkeypatch, capsys, folder):
     refusal(capsys, "cannot be read", "damaged")
 
 
+def edit_nothing(facts, tables):
+    pass
+
+
+def edit_window(name, value):
+    def edit(facts, tables):
+        facts["operator"]["run"]["window"][name] = value
+
+    return edit
+
+
+def edit_arrivals(name, value):
+    def edit(facts, tables):
+        facts["arrivals"][name] = value
+
+    return edit
+
+
+def place_an_event_twice(facts, tables):
+    facts["operator"]["run"]["window"]["placed"][0][0][0] += 1
+
+
+def take_an_event_out_of_the_window(facts, tables):
+    tables["window"] = tables["window"][1:]
+
+
+def give_an_event_another_value(facts, tables):
+    tables["window"] = tables["window"].with_columns(x=pl.lit("b"))
+
+
+def make_ages_texts(facts, tables):
+    tables["window"] = tables["window"].cast({"age": pl.String})
+
+
+def forget_a_value(facts, tables):
+    facts["operator"]["run"]["values"].pop()
+
+
+def count_backwards(facts, tables):
+    facts["totals"]["events"] = -1
+
+
+EDITS = [
+    *(place_an_event_twice, take_an_event_out_of_the_window, give_an_event_another_value, make_ages_texts),
+    *(forget_a_value, count_backwards),
+    *(edit_window("price", 2), edit_window("losses", [0.0]), edit_window("trials", []), edit_window("left", 1)),
+    *(edit_window("homes", {}), edit_window("how", {"optimal": "often"}), edit_window("optimal_start", None)),
+    *(edit_arrivals("types", ["text"]), edit_arrivals("closed", "six"), edit_arrivals("latest", 10**30)),
+    *(edit_arrivals("position", ["3"]), edit_arrivals("arrived", [12, {}, 0]), edit_arrivals("kind", 0)),
+]
+
+
+@pytest.mark.parametrize("edit", [edit_nothing, *EDITS])
+def test_a_state_that_was_edited_and_sealed_again_is_refused_at_once(monkeypatch, capsys, folder, edit):
+    from shoal.streams.checkpoint import Checkpoint
+
+    assert stream(monkeypatch, lines(6), "--no-flush") == 0
+    state = folder / "keep" / "stream.state"
+    kept = Checkpoint.from_bytes(state.read_bytes())
+    edit(kept.facts, kept.tables)
+    state.write_bytes(kept.to_bytes())
+    capsys.readouterr()
+    found = stream(monkeypatch, lines(9))
+    if edit is edit_nothing:
+        assert found == 0
+    else:
+        assert found == 2
+        refusal(capsys, "cannot be read", "damaged")
+
+
 def test_a_published_folder_that_is_gone_is_noticed(monkeypatch, capsys, folder):
     whole = lines(9)
     assert stream(monkeypatch, whole[:-1], "--no-flush") == 0

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.model import EventTables
-from shoal.model.event_codes import dense_codes, text_codes
+from shoal.model.event_codes import dense_codes, physical, text_codes
 from shoal.model.event_tables import COUNT, GROUP, TIME
 from shoal.model.names import value_of
 
@@ -76,7 +76,7 @@ def event_groups(tables: EventTables) -> EventGroups:
 
 def _codes(records: pl.Series, counts: pl.Series) -> NDArray[np.int64]:
     """Equal values of one column in both tables as equal numbers from 0."""
-    both = pl.concat([records, counts]).to_physical()
+    both = physical(pl.concat([records, counts]))
     if both.dtype.is_integer() and both.dtype != pl.UInt64:
         return dense_codes(both.to_numpy().astype(np.int64))
     return both.rank("dense").to_numpy().astype(np.int64) - 1
@@ -148,6 +148,13 @@ def counted_as(column: pl.Series) -> pl.Series:
     texts = column.cast(pl.String)
     different = texts.unique().drop_nulls().to_list()
     return texts.replace_strict(different, [value_of(text) for text in different], default=None, return_dtype=pl.String)
+
+
+def counted_texts(column: pl.Series) -> list[str | None]:
+    """Each value by `counted_as`, as text."""
+    if column.dtype != pl.String:
+        return list(counted_as(column).cast(pl.String).to_list())
+    return [None if text is None else _value_of(text) for text in column.to_list()]
 
 
 def counted_codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.guarantees.event_groups import counted_as
+from shoal.guarantees.event_groups import counted_texts
 from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.model import EventsCandidate, EventTables, Guarantee, Judged, Verdict
+from shoal.model.event_codes import as_numbers, sort_rows, take_rows
 from shoal.model.event_tables import COUNT, GROUP, TIME
 
 _OTHER = "published groups are not those of the original events as they are, so whose they are is not known"
@@ -80,8 +81,10 @@ class MInvariance(Guarantee):
         if private.groups is None or tables.counts is None:
             return self._unknown("it is about groups with their values apart; publish bucketised events")
         inside = np.flatnonzero(private.snapshots >= 0)
-        instants = original.frame[original.time].unique().sort()
-        events, times = original.frame[inside], instants.gather(private.snapshots[inside])
+        clock = as_numbers(original.frame[original.time])  # in order
+        first = np.flatnonzero(np.concatenate([[True], clock[1:] != clock[:-1]]))
+        events = take_rows(original.frame, inside)
+        times = take_rows(original.frame[[original.time]], first[private.snapshots[inside]]).to_series()
         return ShownSets(self).judge(
             tables, events, original.subject, times=times, groups=private.groups[inside], rows=inside.tolist()
         )
@@ -103,7 +106,7 @@ class ShownSets:
 
     def __init__(self, guarantee: MInvariance) -> None:
         self._m = int(guarantee.m)
-        self._sets: dict[frozenset[str], int] = {}
+        self._sets: dict[frozenset[str | None], int] = {}
         self._of_subject: dict[str, int] = {}
 
     def judge(
@@ -132,17 +135,16 @@ class ShownSets:
             The position of each event, for the witness; by default its place in `events`.
         """
         assert tables.counts is not None
-        keys = {TIME: times, GROUP: pl.Series(groups)}
-        mine = events.select(*tables.quasi, tables.sensitive).with_columns(
-            **{name: column.cast(tables.records.schema[name]) for name, column in keys.items()}
-        )
+        columns = [times.alias(TIME), pl.Series(GROUP, groups), *events[[*tables.quasi, tables.sensitive]]]
+        schema = {**tables.records.schema, tables.sensitive: tables.counts.schema[tables.sensitive]}
+        mine = pl.DataFrame([_cast(column, schema[column.name]) for column in columns])
         if not _same(mine, tables):
             return Verdict("not judged", None, self._m, None, _OTHER)
         shown = self._shown(tables.counts, tables.sensitive)
         seen: set[tuple[str, object]] = set()
         fewest, witness = None, None
-        names = events[subject].cast(pl.String).to_list()
-        for place, (name, key) in enumerate(zip(names, mine.select(TIME, GROUP).iter_rows(), strict=True)):
+        names = _cast(events[subject], pl.String()).to_list()
+        for place, (name, key) in enumerate(zip(names, _keys(mine), strict=True)):
             row = place if rows is None else rows[place]
             here = shown[key]
             if name is not None:
@@ -160,11 +162,10 @@ class ShownSets:
             return self._fails(fewest, witness, "a group shows too few values")
         return Verdict("holds", fewest, self._m, None, "values that a group of a subject shows, at the least")
 
-    def _shown(self, counts: pl.DataFrame, sensitive: str) -> dict[tuple[object, ...], frozenset[str]]:
+    def _shown(self, counts: pl.DataFrame, sensitive: str) -> dict[tuple[object, ...], frozenset[str | None]]:
         """The values of each time and group."""
-        values = counted_as(counts[sensitive]).cast(pl.String).to_list()
-        found: dict[tuple[object, ...], set[str]] = {}
-        for key, value in zip(counts.select(TIME, GROUP).iter_rows(), values, strict=True):
+        found: dict[tuple[object, ...], set[str | None]] = {}
+        for key, value in zip(_keys(counts), counted_texts(counts[sensitive]), strict=True):
             found.setdefault(key, set()).add(value)
         return {key: frozenset(some) for key, some in found.items()}
 
@@ -179,16 +180,27 @@ class ShownSets:
         """Become what the facts were taken from."""
         self._sets = {frozenset(some): number for number, some in enumerate(facts["sets"])}
         self._of_subject = {name: int(number) for name, number in facts["subjects"].items()}
+        if not all(0 <= number < len(facts["sets"]) == len(self._sets) for number in self._of_subject.values()):
+            raise ValueError("a subject with a set that is not there")
 
 
 def _same(mine: pl.DataFrame, tables: EventTables) -> bool:
     """Whether the original events, with their groups, are what is published: records, and counts of values."""
     assert tables.counts is not None
-    records = mine.select(tables.records.columns).cast(tables.records.schema)
-    counts = mine.group_by(TIME, GROUP, tables.sensitive).agg(pl.len().alias(COUNT))
-    counts = counts.select(tables.counts.columns).cast(tables.counts.schema)
-    return _sorted(records).equals(_sorted(tables.records)) and _sorted(counts).equals(_sorted(tables.counts))
+    if not _sorted(mine[tables.records.columns]).equals(_sorted(tables.records)):
+        return False
+    counts = mine.group_by(TIME, GROUP, tables.sensitive).len(COUNT).cast({COUNT: tables.counts.schema[COUNT]})
+    return _sorted(counts).equals(_sorted(tables.counts))
 
 
 def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.sort(frame.columns)
+    return sort_rows(frame, frame.columns)
+
+
+def _cast(column: pl.Series, kind: pl.DataType) -> pl.Series:
+    return column if column.dtype == kind else column.cast(kind)
+
+
+def _keys(frame: pl.DataFrame) -> Iterator[tuple[object, object]]:
+    """The time and the group of each row."""
+    return zip(frame[TIME].to_list(), frame[GROUP].to_list(), strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.kernels.reposition import advance, retire
 from shoal.methods.first_window import first_window
+from shoal.methods.rolling_plan import supply_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +160,40 @@ class RelayWindow:
         self._suppressed = np.array(state["suppressed"], dtype=np.int64).reshape(-1, self._n_past + self.window)
         self._homes = {int(number): _Home.of(home) for number, home in state["homes"].items()}
 
+    def is_sound(self, counts: Mapping[int, NDArray[np.int64]]) -> bool:
+        """Whether a restored window is one on these events, which it has by home and by value.
+
+        Every event is placed once, waits once or has left; otherwise rows would be published that are not there.
+        """
+        w, n_values, n_events = self.window, len(self._placed), sum(int(own.sum()) for own in counts.values())
+        homes = list(range(max(0, self._left - w + 1), self._entered))
+        begun = self.optimal_start is not None
+        if (
+            not are_counts(self._placed, n_events)
+            or not are_counts(self._suppressed, n_events)
+            or len(self._suppressed) != n_values
+            or self._left < 0
+            or self._entered - self._left != (w if begun else len(self._waiting))
+            or (self._waiting if begun else self._left or len(self._waiting) >= w)
+            or list(self._homes) != homes
+            or list(counts) != homes
+            or not all(self._homes[home].is_sound(counts[home], n_values) for home in homes)
+        ):
+            return False
+        if not begun:
+            same = all(np.array_equal(own, self._homes[at].left) for at, own in enumerate(self._waiting))
+            return same and not self._placed.any() and not self._suppressed.any()
+        planned = supply_of(self._placed, np.pad(self._suppressed, ((0, 0), (w - 1 - self._n_past, 0))))
+        for place, own in enumerate(planned):
+            home = self._left - (w - 1) + place
+            left = np.zeros(n_values, dtype=np.int64)
+            if home in self._homes:
+                left[: len(self._homes[home].left)] = self._homes[home].left
+            # Of a snapshot that has left, the plain window forgets what found no place.
+            if (own > left).any() or (home >= self._left - self._n_past and (own != left).any()):
+                return False
+        return True
+
 
 class _Home:
     """The events of one snapshot, sorted by value: which are still to be published."""
@@ -179,9 +214,25 @@ class _Home:
         n = counts[: len(self.ends)]
         return _ranges(self.ends - n, n)
 
+    @property
+    def left(self) -> NDArray[np.int64]:
+        """How many of each value were not taken."""
+        return self.ends - self.next
+
     def rest(self) -> NDArray[np.int64]:
         """All rows that were not taken."""
-        return self.last(self.ends - self.next)
+        return self.last(self.left)
+
+    def is_sound(self, counts: NDArray[np.int64], n_values: int) -> bool:
+        """Whether these are rows of a snapshot with so many events of each value."""
+        own = counts[: len(self.ends)]
+        return (
+            len(self.ends) <= n_values
+            and self.next.shape == self.ends.shape == own.shape
+            and not counts[len(self.ends) :].any()
+            and np.array_equal(self.ends, np.cumsum(own))
+            and bool(((self.ends - own <= self.next) & (self.next <= self.ends)).all())
+        )
 
     def state(self) -> list[list[int]]:
         return [self.ends.tolist(), self.next.tolist()]
@@ -191,6 +242,11 @@ class _Home:
         home = cls(np.zeros(0, dtype=np.int64))
         home.ends, home.next = (np.array(part, dtype=np.int64) for part in state)
         return home
+
+
+def are_counts(numbers: NDArray[np.int64], most: int) -> bool:
+    """Whether all are from 0 to `most`."""
+    return bool(((numbers >= 0) & (numbers <= most)).all())
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -232,6 +232,18 @@ class Remedy:
         self.held, self.n_merged = held, int(facts["n_merged"])
         self.before, self.after = list(facts["before"]), list(facts["after"])
 
+    def is_sound(self, n_values: int) -> bool:
+        """Whether what was restored can be gone on from."""
+        waits = self.held is not None and len(self.held) > 0
+        counts = (self.before, self.after)
+        return (
+            (not waits or self.kind in ("delay", "merge"))
+            and 0 <= self.n_merged <= self.window
+            and len(self.before) == len(self.after) <= n_values
+            and all(type(number) is int and number >= 0 for numbers in counts for number in numbers)
+            and all(after <= before for before, after in zip(*counts, strict=True))
+        )
+
 
 def _first(codes: NDArray[np.int64], n: NDArray[np.int64], order: NDArray[np.int64]) -> pl.Series:
     """Which rows are among the first n[value] of their value, in an order."""

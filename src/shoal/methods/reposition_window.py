@@ -230,6 +230,34 @@ class Repositioning:
         self._orders = {home: np.arange(len(frame)) for home, frame in self._frames.items()}
         self._times = {home: frame[self.time][:1] for home, frame in self._frames.items()}
 
+    def refuse_unsound(self, no_events: pl.DataFrame | None = None) -> None:
+        """Raise ValueError unless what was restored is a window of these events, with columns as in `no_events`."""
+        n_values = len(self._codes)
+        sound = all(isinstance(value, str) for value in self._codes) and len(self._spelt) == n_values
+        counts: dict[int, NDArray[np.int64]] = {}
+        instants: list[int] = []
+        for home, frame in self._frames.items():
+            codes = self._encode(frame[self.sensitive])
+            own = as_numbers(frame[self.time])
+            sound &= bool((np.diff(codes) >= 0).all() and (own == own[0]).all())
+            counts[home] = np.bincount(codes, minlength=n_values).astype(np.int64)
+            instants.append(int(own[0]))
+        held = [] if self.remedy.held is None else [self.remedy.held.drop(HOME)]
+        for frame in held:
+            self._encode(frame[self.sensitive])
+        schemas = [frame.schema for frame in (*self._frames.values(), *held)]
+        sound &= no_events is None or all(schema == no_events.schema for schema in schemas)
+        if not (
+            sound
+            and self.seed >= 0
+            and len(self._codes) == n_values  # no event has a value that is not among them
+            and bool((np.diff(instants) > 0).all())
+            and self.window.is_sound(counts)
+            and self.remedy.is_sound(n_values)
+            and (self.signatures is None or self.signatures.is_sound(n_values))
+        ):
+            raise ValueError("not the state of a window")
+
 
 def _texts(values: pl.Series) -> pl.Series:
     """Values as text; 0.0 and -0.0 are one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, get_args
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.reposition import loss, retire
-from shoal.methods.relay_window import Departure, RelayWindow
+from shoal.methods.relay_window import Departure, RelayWindow, are_counts
 from shoal.methods.rolling_plan import How, Plan, roll, settle
 
 SHARES = (0.8, 0.1)
@@ -139,3 +139,19 @@ class RollingWindow(RelayWindow):
         self._losses = np.array(state["losses"], dtype=np.float64)
         self._price = int(state["price"])
         self._how = Counter(state["how"])
+
+    def is_sound(self, counts: Mapping[int, NDArray[np.int64]]) -> bool:
+        """Whether a restored window is one on these events; those tried beside it need only be windows."""
+        n_events = sum(int(own.sum()) for own in counts.values())
+        begun = self.optimal_start is not None
+        return (
+            super().is_sound(counts)
+            and len(self._trials) == (len(SHARES) if begun else 0)
+            and all(len(part) == len(self._placed) for trial in self._trials for part in trial)
+            and all(are_counts(part, n_events) for trial in self._trials for part in trial)
+            and self._losses.shape == (len(SHARES),)
+            and bool(np.isfinite(self._losses).all())
+            and self._price in range(len(SHARES))
+            and set(self._how) <= set(get_args(How))
+            and all(type(number) is int for number in self._how.values())
+        )

@@ -144,3 +144,15 @@ class Signatures:
         self._seen = Counter(dict(facts["seen"]))
         self._known = {name: int(family) for name, family in facts["known"].items()}
         self.n_repeated, self.n_changed, self.n_unmatched = facts["counts"]
+
+    def is_sound(self, n_values: int) -> bool:
+        """Whether what was restored can be gone on from."""
+        members = [value for family in self._families for value in family]
+        numbers = [*members, *self._seen, *self._seen.values(), self.n_repeated, self.n_changed, self.n_unmatched]
+        return (
+            all(type(number) is int and number >= 0 for number in numbers)
+            and len(set(members)) == len(members)
+            and all(value < n_values for value in (*members, *self._seen))
+            and all(len(family) >= self.size for family in self._families)
+            and all(0 <= family < len(self._families) for family in self._known.values())
+        )

@@ -279,8 +279,12 @@ class _Stream:
         self._arrivals.restore(kept.tables.get("open"), facts["arrivals"])
         self._totals, self.finished = Totals.restored(facts["totals"]), facts["finished"]
         self._number, self.client = kept.number, facts["client"]
+        if not isinstance(self.finished, bool) or not isinstance(self.client, str) or not facts["seed"] >= 0:
+            raise ValueError("not the state of a stream")
         if facts["operator"] is not None:
-            self._operator = RepositionStream.restored(self._method, kept.tables["window"], facts["operator"])
+            self._operator = RepositionStream.restored(
+                self._method, kept.tables["window"], facts["operator"], self._arrivals.no_events()
+            )
 
     @property
     def published(self) -> int:

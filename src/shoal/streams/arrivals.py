@@ -15,7 +15,8 @@ from shoal.errors import InputError, ParameterError
 from shoal.read.durations import Duration
 from shoal.read.series import Spellings, read_names
 from shoal.streams.blocks import Block, Position
-from shoal.streams.columns import TimeKind, cast_column, decide_type, read_times
+from shoal.streams.checkpoint import refuse_unless_counts
+from shoal.streams.columns import LARGEST, TEXT, TimeKind, cast_column, decide_type, read_times, type_of
 
 _BEGINNING = -(2**63)
 _CHUNKS = 64
@@ -210,7 +211,7 @@ class Arrivals:
         return self._open, facts
 
     def restore(self, rows: pl.DataFrame | None, facts: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Go on from a state. Raises ValueError or TypeError if it is none."""
         self.kind = TimeKind(facts["kind"])
         self.types = None if facts["types"] is None else tuple(facts["types"])
         self.position = Position(*facts["position"])
@@ -218,6 +219,35 @@ class Arrivals:
         self.n_closed, self.n_repeated = facts["closed"], facts.get("repeated", 0)
         self._latest, self._last_closed = facts["latest"], facts["last_closed"]
         self._open = rows
+        refuse_unless_counts(self.arrived.events, self.arrived.out_of_order, self.n_closed, self.n_repeated)
+        refuse_unless_counts(self.position.number, self.position.n_files, *self.arrived.rejected.values())
+        if (
+            list(self.arrived.rejected) != list(Arrived().rejected)
+            or not isinstance(self.position.file, str | None)
+            or not isinstance(self.position.marks, dict | None)
+            or not all(type(at) is int and _BEGINNING <= at <= LARGEST for at in (self._latest, self._last_closed))
+            or (self.kind is TimeKind.NONE and self._latest != _BEGINNING)
+            or (self.types is not None and len(self.types) != len(self.quasi) + 1)
+            or (rows is not None and rows.schema != self._open_schema())
+            or (rows is not None and self._has_gaps(rows))
+        ):
+            raise ValueError("not the state of these arrivals")
+
+    def _has_gaps(self, rows: pl.DataFrame) -> bool:
+        """Whether open events lack a snapshot, a sensitive value or a subject, which were required of them."""
+        needed = [_SNAPSHOT, f"c{len(self.quasi)}", *(() if self.subject is None else (_SUBJECT,))]
+        return any(rows[name].null_count() for name in needed)
+
+    def _open_schema(self) -> dict[str, Any]:
+        """The columns of open events."""
+        types = self.types or (TEXT,) * (len(self.quasi) + 1)
+        named = {} if self.id is None else {_ID: pl.String()}
+        named |= {} if self.subject is None else {_SUBJECT: pl.String()}
+        return {_SNAPSHOT: pl.Int64()} | {f"c{i}": type_of(name) for i, name in enumerate(types)} | named
+
+    def no_events(self) -> pl.DataFrame:
+        """A snapshot as `take` gives it, without events."""
+        return self._shown(pl.DataFrame(schema=self._open_schema()))
 
     def _decide(self, frame: pl.DataFrame | None, *, untyped: bool) -> None:
         assert frame is not None
@@ -348,19 +378,24 @@ class Arrivals:
     def _partition(self, events: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
         """Snapshots in order, each with its events in the order of their arrival, as they are pushed."""
         ordered = events.sort(_SNAPSHOT, maintain_order=True)
-        published = [*self.quasi, self.sensitive]
-        shown = ordered.select(
-            self.kind.published(ordered[_SNAPSHOT]).alias("time"),
-            *(pl.col(f"c{i}") for i in range(len(published))),
-            *(() if self.subject is None else (pl.col(_SUBJECT),)),
-        )
-        shown.columns = [self.time, *published, *(() if self.subject is None else (self.subject,))]
+        shown = self._shown(ordered)
         if self.subject is not None:
             self.n_repeated += len(ordered) - len(ordered.select(_SNAPSHOT, _SUBJECT).unique())
         keys = ordered[_SNAPSHOT].to_numpy()
         starts = np.flatnonzero(np.diff(keys, prepend=_BEGINNING)) if len(keys) else np.zeros(0, dtype=np.int64)
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(keys)], strict=False):
             yield int(keys[start]), shown[start:end]
+
+    def _shown(self, events: pl.DataFrame) -> pl.DataFrame:
+        """Open events as they are pushed."""
+        published = [*self.quasi, self.sensitive]
+        shown = events.select(
+            self.kind.published(events[_SNAPSHOT]).alias("time"),
+            *(pl.col(f"c{i}") for i in range(len(published))),
+            *(() if self.subject is None else (pl.col(_SUBJECT),)),
+        )
+        shown.columns = [self.time, *published, *(() if self.subject is None else (self.subject,))]
+        return shown
 
 
 def _one_spelling(subjects: pl.Series) -> pl.Series:

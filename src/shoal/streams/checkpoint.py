@@ -73,7 +73,7 @@ class Checkpoint:
         if digest != hashlib.sha256(content).hexdigest().encode():
             raise ValueError("damaged")
         head_line, _, rest = content.partition(b"\n")
-        head = json.loads(head_line)
+        head = json.loads(head_line, parse_constant=_refuse_constant)
         check_format(head["version"], _VERSION, "The state")
         if sum(head["tables"].values()) != len(rest):
             raise ValueError("another length")
@@ -81,6 +81,7 @@ class Checkpoint:
         for name, length in head["tables"].items():
             tables[name] = pl.read_ipc_stream(io.BytesIO(rest[start : start + length]))
             start += length
+        refuse_unless_counts(head["number"])
         return cls(head["number"], head["facts"], tables)
 
 
@@ -104,6 +105,16 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
         return Checkpoint.from_bytes((folder / FILE_NAME).read_bytes())
     except UNREADABLE:
         raise damaged(folder) from None
+
+
+def refuse_unless_counts(*numbers: Any) -> None:
+    """Raise ValueError unless these are whole numbers from 0 on, as JSON has them."""
+    if not all(type(number) is int and 0 <= number < 2**63 for number in numbers):
+        raise ValueError("not a count")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} in a state")
 
 
 def damaged(folder: Path) -> ReleaseError:

@@ -107,6 +107,11 @@ WHOLE, NUMBER, TEXT = "whole numbers", "numbers", "text"
 _TYPES: dict[str, Any] = {WHOLE: pl.Int64, NUMBER: pl.Float64, TEXT: pl.String}
 
 
+def type_of(name: str) -> pl.DataType:
+    """The type of the columns that are called so."""
+    return _TYPES[name]()
+
+
 def decide_type(column: pl.Series, *, untyped: bool) -> str:
     """The type of a column: by its own type, or by its text where every entry is a plain number."""
     if not untyped:

@@ -19,6 +19,7 @@ from shoal.files.durable import Aside, write_aside
 from shoal.model import EventTables, Suppression, ValueSuppression
 from shoal.model.event_kinds import as_text, from_text
 from shoal.model.event_tables import COUNT
+from shoal.streams.checkpoint import refuse_unless_counts
 
 if TYPE_CHECKING:
     from shoal.methods import Reposition
@@ -92,7 +93,10 @@ class Totals:
         moved = {int(distance): number for distance, number in facts["moved"].items()}
         values = {value: (kept, lost) for value, (kept, lost) in facts.get("values", {}).items()}
         figures = dict(facts.get("figures", {}))
-        return cls(facts["snapshots"], facts["events"], facts["suppressed"], moved, values, figures)
+        totals = cls(facts["snapshots"], facts["events"], facts["suppressed"], moved, values, figures)
+        refuse_unless_counts(totals.snapshots, totals.events, totals.suppressed)
+        refuse_unless_counts(*moved, *moved.values(), *(number for pair in values.values() for number in pair))
+        return totals
 
 
 def summarise(method: Reposition, arrivals: Arrivals, totals: Totals, *, finished: bool) -> dict[str, Any]:

@@ -205,11 +205,18 @@ class RepositionStream:
         }
 
     @classmethod
-    def restored(cls, method: Reposition, rows: pl.DataFrame, facts: dict[str, Any]) -> RepositionStream:
-        """The stream whose state this was; the method must be the one it had."""
+    def restored(
+        cls, method: Reposition, rows: pl.DataFrame, facts: dict[str, Any], no_events: pl.DataFrame | None = None
+    ) -> RepositionStream:
+        """The stream whose state this was; the method must be the one it had, and so must the columns of snapshots.
+
+        A state that was changed is refused with ValueError: it could fail later, or publish who was published before.
+        """
         stream = cls(method, **facts["columns"])
         stream._finished = bool(facts["finished"])
         stream._run.restore(rows, facts["run"])
+        if not stream._finished:
+            stream._run.refuse_unsound(no_events)
         for shown, kept in zip(stream._shown, facts.get("shown", ()), strict=True):
             shown.restore(kept)
         return stream

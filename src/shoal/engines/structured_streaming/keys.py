@@ -183,7 +183,9 @@ class KeyStream:
         self._totals = Totals.restored(facts["totals"])
         self.finished = facts["finished"]
         if facts["operator"] is not None:
-            self._operator = RepositionStream.restored(self._method, kept.tables["window"], facts["operator"])
+            self._operator = RepositionStream.restored(
+                self._method, kept.tables["window"], facts["operator"], self._arrivals.no_events()
+            )
 
     def take(self, frame: pl.DataFrame, malformed: NDArray[np.bool_]) -> Iterator[PublishedSnapshot]:
         """Events in the order of their arrival; gives what leaves the window."""
