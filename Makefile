@@ -46,7 +46,11 @@ check: setup
 	$(BIN)/deptry src
 	$(BIN)/codespell src tests docs benchmarks README.md CONTRIBUTING.md CHANGELOG.md
 
-# The checks run beside the tests, which leave a core idle now and then; what they say comes in the end.
+# The checks run alongside the tests, which leave a core idle now and then; their output comes last. Each test process has
+# a core to itself, so libraries start no threads of their own; numba does, because tests compare threads.
+test: export POLARS_MAX_THREADS := 1
+test: export OPENBLAS_NUM_THREADS := 1
+test: export OMP_NUM_THREADS := 1
 test: setup system
 	@$(MAKE) --no-print-directory check >$(VENV)/check.log 2>&1 & checks=$$!; \
 	$(BIN)/pytest --numprocesses auto --dist loadscope --no-loadscope-reorder; tests=$$?; \

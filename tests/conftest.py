@@ -10,7 +10,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 # Seeded, and without a deadline: the first call of a kernel compiles it.
-settings.register_profile("shoal", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("shoal", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile("soak", settings.get_profile("shoal"), max_examples=500)
 settings.load_profile("soak" if os.environ.get("SHOAL_SOAK") == "1" else "shoal")
 

@@ -97,7 +97,7 @@ def kill_and_compare(arguments, stdin, folder, tries):
 @pytest.mark.timeout(7200 if SOAK else 300)
 def test_kills_lose_nothing_and_publish_nothing_twice(tmp_path):
     lines = tmp_path / "events.ndjson"
-    lines.write_text(events(120, 12))
+    lines.write_text(events(120 if SOAK else 50, 12))
     expected = kill_and_compare(["stream", *OPTIONS, *ARRIVALS], lines, tmp_path, TRIES)
     summary = json.loads(expected["summary.json"])
     assert summary["finished"]

@@ -45,7 +45,7 @@ def kill_until_enough(arguments, kills, out):
     for _ in range(kills):
         process = start([*arguments, "--follow"])
         before = len(list(out.glob("data-*")))
-        until = time.monotonic() + chance.choice([0.2, 1.0, 2.0, 4.0])
+        until = time.monotonic() + chance.choice([0.2, 0.5, 1.0, 2.0])
         while time.monotonic() < until and process.is_alive() and len(list(out.glob("data-*"))) == before:
             time.sleep(0.002)
         time.sleep(chance.random() * 0.05)

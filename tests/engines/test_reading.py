@@ -149,10 +149,7 @@ CASES = {
 
 EVERYWHERE = [
     "channels and static columns",
-    "gaps that are filled or dropped",
-    "instants that are dropped",
     "times in a zone",
-    "days of the local clock",
     "a wide table of instants",
 ]
 """What engines read in ways of their own: the types of columns, zones, names with odd signs."""

@@ -75,8 +75,8 @@ def expected(table, tmp_path_factory):
     ("method", "engine"),
     [
         *((method, engine) for engine in ("local", "spark") for method in METHODS),
-        ("pipeline", "processes"),
-        # test_worker_killed compares one release of a cluster with memory in every run.
+        # test_worker_killed compares releases of two processes and of a cluster with memory in every run.
+        pytest.param("pipeline", "processes", marks=pytest.mark.soak),
         *(pytest.param(method, "cluster", marks=CLUSTER) for method in METHODS),
     ],
 )

@@ -23,7 +23,7 @@ from shoal.process import StreamColumns, stream_events
 from shoal.read.durations import parse_duration
 from shoal.streams import Arrivals, RepositionStream
 from shoal.streams.blocks import Block, Position
-from stream_processes import events
+from stream_processes import SOAK, events
 
 PATIENCE = 400
 """Seconds after which a process is taken to hang: on a busy machine Spark alone needs a minute to start."""
@@ -162,6 +162,7 @@ def test_what_waits_is_for_its_owner_alone_and_forgotten_at_the_end(undisturbed)
     assert not [path for path in states if path.stat().st_mode & 0o077]
 
 
+@pytest.mark.soak  # as does whatever goes on after a failure below
 def test_where_batches_end_makes_no_difference(spark, undisturbed, tmp_path):
     place, _ = undisturbed
     stream(spark, place / "source", tmp_path, files_per_batch=1)
@@ -172,7 +173,7 @@ def test_a_batch_that_was_done_but_not_committed_is_done_again_to_the_same_bytes
     spark, undisturbed, tmp_path, monkeypatch
 ):
     place, _ = undisturbed
-    for n_heard in (0, 2):
+    for n_heard in (0, 2) if SOAK else (2,):
         heard = []
 
         def fail(self, rows, heard=heard, n_heard=n_heard):
@@ -252,7 +253,7 @@ def test_a_stream_that_follows_takes_new_files_until_it_is_told_to_end(spark, tm
     assert not json.loads(summary.read_text())["finished"]
 
 
-@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=pytest.mark.soak)])
 def test_text_from_the_command_line_is_published_as_without_spark(spark, tmp_path, monkeypatch, capsys, kind):
     monkeypatch.chdir(tmp_path)
     frame = table(8)

@@ -20,12 +20,12 @@ METHOD = Microaggregation(k=5, algorithm="mdav")
 
 @pytest.fixture(scope="module")
 def panel():
-    return simulate.meters(1200, days=1, step="1h", seed=6)
+    return simulate.meters(600, days=1, step="1h", seed=6)
 
 
 @pytest.fixture(autouse=True)
 def _many_parts(monkeypatch):
-    many_parts(monkeypatch, 16_384)
+    many_parts(monkeypatch, 8192)
 
 
 def released(engine, panel, folder):
