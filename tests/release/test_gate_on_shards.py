@@ -313,7 +313,7 @@ class TestRefusals:
         [
             (Microaggregation(k=K, form="profiles"), "this one holds profiles"),
             (KP(k=4, p=2), "this one holds envelopes"),
-            (TimeSlicing(length=3), "would tell slices of one series, or fictive series, apart"),
+            (TimeSlicing(length=3), "would distinguish slices of one series, or fictive series"),
         ],
         ids=["profiles", "envelopes", "slices"],
     )
