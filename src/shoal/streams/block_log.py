@@ -1,7 +1,7 @@
-"""What has arrived since the last checkpoint, on disk before anything of it is published.
+"""The log of what has arrived since the last checkpoint, on disk before anything is published.
 
-A stream is a function of its state and of the events after it, so that blocks taken in again publish the same bytes
-under the same names. One record per block and one sync per record: whatever a block causes is covered by it.
+A stream is a function of its state and of the events after it, so replayed blocks publish the same bytes under the same
+names. There is one record per block and one sync per record, which covers everything the block causes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEAD = struct.Struct("<QI")  # bytes and CRC-32 of the content
 
 
 class BlockLog:
-    """A file of blocks after one checkpoint, for its owner alone. An empty record is the end of the input.
+    """A file of blocks after one checkpoint, readable by its owner only. An empty record is the end of the input.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class BlockLog:
         sync(folder)
 
     def append(self, block: Block | None) -> None:
-        """Bring a block to disk, or None for the end of the input."""
+        """Write a block to disk, or None for the end of the input."""
         content = b"" if block is None else block.to_bytes()
         left = memoryview(_HEAD.pack(len(content), zlib.crc32(content)) + content)
         self.size += len(left)
@@ -50,7 +50,7 @@ class BlockLog:
         os.fdatasync(self._descriptor)
 
     def read(self) -> list[Block | None]:
-        """Every whole record; what a killed process or a lost disk left of the last one is cut off."""
+        """Every complete record; an incomplete last one, left by a killed process or a lost disk, is cut off."""
         content = self._path.read_bytes()
         found: list[Block | None] = []
         start = 0
@@ -72,11 +72,11 @@ class BlockLog:
         return found
 
     def remove_others(self) -> None:
-        """Remove the logs that come before other checkpoints."""
+        """Remove the logs of other checkpoints."""
         for path in self._folder.glob(f"{_NAME}*"):
             if path != self._path:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         os.close(self._descriptor)

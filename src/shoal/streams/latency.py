@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 _PER_DOUBLING = 8
-"""Classes between a time and twice as long: a quantile is right within 9 %."""
+"""Number of classes per doubling of time: a quantile is accurate to within 9 %."""
 _N_CLASSES = 32 * _PER_DOUBLING
 _SHORTEST = 2.0**-16  # seconds
 
@@ -20,7 +20,7 @@ class Latency:
         self._counts = np.zeros(_N_CLASSES, dtype=np.int64)
 
     def add(self, seconds: float, n_events: int) -> None:
-        """So many events have waited so long."""
+        """Count events with a waiting time."""
         place = math.ceil(_PER_DOUBLING * math.log2(max(seconds, _SHORTEST) / _SHORTEST))
         self._counts[min(place, _N_CLASSES - 1)] += n_events
 

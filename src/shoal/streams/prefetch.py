@@ -14,7 +14,7 @@ _AHEAD = 2
 
 @contextmanager
 def prefetched(items: Iterator[T]) -> Iterator[Iterator[T]]:
-    """The same items, at most two of them ahead of who takes them; what reading raises comes in its place."""
+    """The same items, read at most two ahead; an error from reading is raised at its position."""
     ahead: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(_AHEAD)
     left = threading.Event()
 
@@ -48,5 +48,5 @@ def prefetched(items: Iterator[T]) -> Iterator[Iterator[T]]:
         yield take()
     finally:
         left.set()
-        # A reader that waits for its input is left behind: a daemon, it ends with the process.
+        # A reader that is waiting for input is abandoned: as a daemon, it ends with the process.
         thread.join(timeout=0.5)
