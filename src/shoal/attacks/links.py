@@ -1,7 +1,7 @@
 """Links from targets to published series, and what they are worth.
 
-    candidates(i) the published series that fit what is known of target i best, all of them where several fit alike
-    chance(i) #{ j in candidates(i) : j stands for the subject of i } / #candidates(i)
+    candidates(i)   the published series that fit what is known of target i best, all of them if several fit equally
+    chance(i)       #{ j in candidates(i) : j stands for the subject of i } / #candidates(i)
 
 A right series among m that fit equally well counts 1/m: an adversary who cannot distinguish them gains no more. Nor
 does it know which of its links are right, only which look sure; see `surest`.

@@ -1,10 +1,9 @@
-"""The cells of a closed service: what is published of at least `minimum_group` subjects each, and nothing finer.
+"""The cells of a closed service: values of at least `minimum_group` subjects each, and nothing finer.
 
-A cell has a value at an instant only where at least `minimum_group` of its subjects were observed there: who has a gap
-is not behind that value. Questions are answered from cells alone. What a question selects is a union of cells, so are
-the differences, the intersections and all other combinations of what any number of questions select, and each of them
-has either no subject or at least those of one cell. No choice of questions, by one recipient or by all together, gets
-below.
+A cell has a value at an instant only if at least `minimum_group` of its subjects were observed there: subjects with a
+gap are not behind that value. Questions are answered from cells only. What a question selects is a union of cells, and
+so are differences, intersections and all other combinations of what any number of questions select; each has either no
+subject or at least those of one cell. No set of questions, by one recipient or by all together, gets below that.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from shoal.model import Candidate, Envelopes, EventTables, Panel, Profiles, Rele
 
 
 def cells_of_candidate(candidate: Candidate, minimum_group: int) -> ClosedTable:
-    """The cells of what a method proposes, in subjects; fictive series are nobody's and are left out."""
+    """The cells of a candidate, counted in subjects; fictive series belong to nobody and are left out."""
     published, original = candidate.published, candidate.private.original
     if isinstance(published, Profiles):
         rows = np.flatnonzero(candidate.private.groups >= 0)
@@ -43,12 +42,12 @@ def cells_of_candidate(candidate: Candidate, minimum_group: int) -> ClosedTable:
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Who is in which group, and where each of them was observed.
+    """Who is in which group, and when each was observed.
 
     Parameters
     ----------
     groups, subjects
-        The group and the subject of each series, as numbers from 0 on.
+        The group and the subject of each series, numbered from 0.
     observed
         Array (series, instants, channels): whether the series has a reading.
     """
@@ -58,7 +57,7 @@ class Members:
     observed: NDArray[np.bool_]
 
     def merged(self, cells: NDArray[np.int64]) -> Members:
-        """The same in cells, of which each group is a part."""
+        """The same for cells, each a union of groups."""
         return Members(cells[self.groups], self.subjects, self.observed)
 
     def n_subjects(self) -> NDArray[np.int64]:
@@ -67,7 +66,7 @@ class Members:
         return np.bincount(pairs[:, 0]).astype(np.int64)
 
     def n_observed(self) -> NDArray[np.int64]:
-        """How many different subjects each group has that were observed: (groups, instants, channels)."""
+        """How many different observed subjects each group has: (groups, instants, channels)."""
         order = np.lexsort((self.subjects, self.groups))
         groups, subjects = self.groups[order], self.subjects[order]
         first = np.flatnonzero((np.diff(groups, prepend=-1) != 0) | (np.diff(subjects, prepend=-1) != 0))
@@ -78,10 +77,10 @@ class Members:
 
 
 def _observed(original: Panel, published: Panel | Profiles, *, sliced: bool = False) -> NDArray[np.bool_]:
-    """Of each original series at each published instant and channel whether it was observed.
+    """Whether each original series was observed at each published instant and channel.
 
-    An instant of what is published reaches to the next one, and a series is observed there where no reading is missing
-    until then. Where a series is published in slices (`sliced`), only its own instants tell which reading is which.
+    A published instant extends to the next one, and a series is observed there if no reading is missing until then. If
+    a series is published in slices (`sliced`), only its own instants show which reading is which.
     """
     seen = ~np.isnan(original.values.reshape(original.n_series, original.n_instants, -1))
     if seen.all():
@@ -102,7 +101,7 @@ def _observed(original: Panel, published: Panel | Profiles, *, sliced: bool = Fa
 
 
 def cells_of_release(release: Release, minimum_group: int) -> ClosedTable:
-    """The cells of a release folder, which tells subjects apart only where every series has its own."""
+    """The cells of a release folder, which distinguishes subjects only if every series has its own."""
     published, certificate = release.published, release.certificate
     if isinstance(published, EventTables):
         raise ParameterError("A closed service answers about series, but this release holds events.")
@@ -123,19 +122,18 @@ def cells_of_release(release: Release, minimum_group: int) -> ClosedTable:
 
 
 def _tells_observed(certificate: Mapping[str, Any], minimum_group: int) -> bool:
-    """Whether every published value is known to rest on all members of its group, or on enough of them."""
+    """Whether every published value is known to be based on all members of its group, or on enough of them."""
     method, reading = certificate["method"], certificate["input"]["reading"]
     if certificate["form"] == "envelopes" or method["figures"].get("gaps_covered") == 0:
         return True  # gaps are refused there, and none was covered here
     if "missing" in reading and "keep" not in reading["missing"]:
-        return True  # read without gaps
-    # These two publish nothing at an instant where fewer than this were observed.
+        return True  # read without gaps These two publish nothing at an instant where fewer than this were observed.
     enough = {"microaggregation": "k", "scope-aggregation": "size"}.get(method["name"])
     return enough is not None and int(method["parameters"][enough]) >= minimum_group
 
 
 def _panel(published: Panel | Envelopes) -> Panel:
-    """A curve for each series: of envelopes, the middle between their ends."""
+    """A curve for each series: for envelopes, the middle between their ends."""
     if isinstance(published, Panel):
         return published
     return Panel(
@@ -148,10 +146,10 @@ def _panel(published: Panel | Envelopes) -> Panel:
 
 
 def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_] | None = None) -> ClosedTable:
-    """Series published alike are a cell; where some are alike with too few, all are grouped again.
+    """Series published alike form a cell; if a cell would be too small, all series are grouped again.
 
-    Checked on the values of the cells themselves, as every release is. `observed` says for each series where it has a
-    reading of its own, by default where something is published.
+    Checked on the values of the cells themselves, like every release. `observed` says where each series has its own
+    reading, by default where something is published.
     """
     published = ~np.isnan(panel.values.reshape(panel.n_series, panel.n_instants, -1))
     guarantee = KAnonymity(minimum_group)
@@ -180,15 +178,15 @@ def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_]
 
 
 def _withheld(values: Any, observed: NDArray[np.int64], minimum_group: int) -> Any:
-    """The values that rest on enough subjects; others are missing."""
+    """The values based on enough subjects; others are missing."""
     return np.where(observed >= minimum_group, values, np.nan)
 
 
 def cells_of_profiles(profiles: Profiles, minimum_group: int, members: Members | None = None) -> ClosedTable:
-    """Each profile is a cell; one with too few subjects is merged with the one most like it, again and again.
+    """Each profile is a cell; one with too few subjects is repeatedly merged with the most similar one.
 
-    A cell is missing where one of its profiles is: the others alone may be too few. Without `members` each profile's
-    subjects are taken to be its own, and observed wherever it has a value.
+    A cell is missing if one of its profiles is: the others alone may be too few. Without `members`, each profile's
+    subjects are assumed to be its own, and observed wherever it has a value.
     """
     values, counts = profiles.values[..., 0], profiles.counts
     while int((subjects := counts if members is None else members.n_subjects()).min()) < minimum_group:
@@ -228,7 +226,7 @@ def _merge(values: Any, counts: NDArray[np.int64], small: int) -> tuple[Any, NDA
 
 
 def answer_from_cells(cells: ClosedTable, question: Count | Mean | Quantile) -> float:
-    """The answer, each series taken to be like its cell. Raises Refused where no cell is left to answer about.
+    """The answer, with each series treated like its cell. Raises Refused if no cell is left to answer about.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The closed folder: what a service answers from. It stays with the publisher, for its owner alone.
+"""The closed folder: what a service answers from. It stays with the publisher, readable by its owner only.
 
 | file | holds |
 |---|---|
@@ -32,11 +32,11 @@ from shoal.release.certificate import FILE_NAME
 SETTINGS, TABLE, DATABASE, RELEASE = "closed.json", "table.npz", "closed.sqlite", "release"
 SUFFIX = ".closed"
 FORMAT = 1
-"""What is written today, of the settings and the table beside them."""
+"""The current format of the settings and the table."""
 
 
 def refuse_taken(folder: Path) -> None:
-    """Raise where a closed folder may not be made: tokens and the log of an earlier one are never replaced."""
+    """Raise if a closed folder must not be created: tokens and the log of an earlier one are never replaced."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ReleaseError(
             f"{str(folder)!r} exists. A closed folder holds tokens and a log and is never replaced; choose another one."
@@ -44,7 +44,7 @@ def refuse_taken(folder: Path) -> None:
 
 
 def make_closed_folder(folder: Path, candidate: Candidate, settings: ClosedPart) -> None:
-    """Make a closed folder of what a method proposes; the settings come last and say that it is complete."""
+    """Create a closed folder from a candidate; the settings are written last and mark it as complete."""
     if settings.epsilon is not None and settings.lower is not None and settings.upper is not None:
         table = curves_of_subjects(candidate.private.original, settings.lower, settings.upper)
     else:
@@ -53,7 +53,7 @@ def make_closed_folder(folder: Path, candidate: Candidate, settings: ClosedPart)
 
 
 def find_closed_folder(path: Path, settings: ClosedPart | None = None) -> Path:
-    """The closed folder that is meant: the folder itself, or the one next to a release, which is made if need be."""
+    """The closed folder for a path: the folder itself, or the one next to a release, created if necessary."""
     if (path / SETTINGS).is_file():
         return path
     if not (path / FILE_NAME).is_file():

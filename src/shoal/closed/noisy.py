@@ -1,16 +1,16 @@
 """Answers under differential privacy, from the curves of the subjects themselves.
 
 Each subject has one curve, the mean of its series, cut off at bounds that are known without the data. A question costs
-epsilon, half for a noisy count of the subjects selected, half for what is asked. When the readings of one subject are
-exchanged for others,
+epsilon, half for a noisy count of the subjects selected, half for what is asked. If the readings of one subject are
+replaced by others,
 
     the count changes by at most 1,
     the sum of the selected means, in steps of (upper - lower) / 2^20 around the middle, by at most 2^20,
     the counts of the selected in bins between the bounds by at most 2 in all,
 
-and discrete Laplace noise (OpenDP) of that scale over epsilon / 2 keeps the promise, whatever was asked before; what
-all questions cost adds up. The refusal below the minimum is decided by the noisy count, so it tells no more than the
-noise allows: it must reach minimum_group + scale ln(10^6), and a group below the minimum passes at most once in a
+and discrete Laplace noise (OpenDP) of that scale over epsilon / 2 keeps the promise, whatever was asked before; the
+costs of all questions add up. The refusal below the minimum is decided by the noisy count, so it reveals no more than
+the noise allows: it must reach minimum_group + scale ln(10^6), and a group below the minimum passes at most once in a
 million questions about such groups.
 """
 
@@ -70,7 +70,7 @@ class NoisyAnswers:
     table
         A row for each subject.
     settings
-        What a question costs, the bounds, the minimum.
+        The cost of a question, the bounds, the minimum.
     insecure_seed
         Noise that can be drawn again, for tests only.
     """
@@ -81,12 +81,12 @@ class NoisyAnswers:
         assert settings.upper is not None
         self._table, self._minimum = table, settings.minimum_group
         self._lower, self._upper = settings.lower, settings.upper
-        # Rounded down, so that both halves together are no more than the whole.
+        # Rounded down, so that both halves together do not exceed the whole.
         self._half = math.nextafter(settings.epsilon / 2.0, 0.0)
         self._seeds = None if insecure_seed is None else itertools.count(insecure_seed)
 
     def answer(self, question: Count | Mean | Quantile) -> float:
-        """The answer, or Refused where the noisy count is too small. Costs epsilon either way."""
+        """The answer, or Refused if the noisy count is too small. Costs epsilon either way."""
         kept = self._table.select(question.where)
         wanted = None if isinstance(question, Count) else self._means(question)
         count, scale = self._noisy(np.array([int(kept.sum())]), 1, "subjects selected")

@@ -1,4 +1,4 @@
-"""What may be asked of a closed service, and the one shape that every answer has."""
+"""The questions that a closed service takes, and the common shape of all answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class _Part(BaseModel):
 
 WholeNumber = Annotated[int, Field(strict=True, ge=-(2**63), le=2**63 - 1)]
 Moment = WholeNumber | Annotated[str, Field(strict=True, max_length=40)]
-"""An instant of the data: a whole number, or a date and time such as 2024-01-31T18:00, by the clock of the data's zone
-unless it has an offset of its own, such as 2024-10-27T01:30+01:00."""
+"""An instant of the data: a whole number, or a date and time such as 2024-01-31T18:00, on the clock of the data's time
+zone unless it has its own offset, such as 2024-10-27T01:30+01:00."""
 Channel = Annotated[str, Field(max_length=200)]
 Bound = Annotated[float, Field(ge=-1e140, le=1e140)]
 

@@ -1,8 +1,8 @@
 """Who may ask a closed service, and the log of what was asked.
 
-Of a token its SHA-256 is stored. The log has who by the number of the token, what was asked, and whether it was
-answered or why not; no answer. Rows are only added: the database refuses to change or remove one, and each row carries
-a digest over itself and the one before, so that what was done to the file from outside is found out.
+Only the SHA-256 of a token is stored. The log records the number of the token, the question, and whether it was
+answered or why not; no answer. Rows are only appended: the database refuses to change or remove one, and each row
+carries a digest over itself and the one before, so that tampering from outside is detected.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ create trigger if not exists log_is_never_shortened before delete on log
 
 @dataclass(frozen=True)
 class Token:
-    """What a token is for; not the token."""
+    """What a token is for, without the token itself."""
 
     token: int
     recipient: str
@@ -61,7 +61,7 @@ class Token:
     revoked: float | None
 
     def opens(self, now: float) -> bool:
-        """Whether it is still good."""
+        """Whether it is still valid."""
         return self.revoked is None and now < self.expires
 
 
@@ -101,7 +101,7 @@ class Register:
         self._clock = clock
 
     def create(self, recipient: str, days: float) -> tuple[int, str]:
-        """A new token: its number, and itself, which cannot be had again."""
+        """Create a token; returns its number, and the token, which cannot be retrieved later."""
         name = recipient.strip()
         if not name or len(name) > LONGEST_NAME or not name.isprintable():
             raise ParameterError(f"A recipient must be one line of text, at most {LONGEST_NAME} characters.")
@@ -116,18 +116,18 @@ class Register:
             return int(made.lastrowid or 0), secret
 
     def find(self, secret: str) -> Token | None:
-        """The token that still opens; else nothing, whatever the reason."""
+        """The valid token of a secret; else None, whatever the reason."""
         with self.database.reading() as connection:
             found = _tokens(connection, "where token_sha256 = ?", fingerprint(secret))
         return found[0] if found and found[0].opens(self._clock()) else None
 
     def tokens(self) -> list[Token]:
-        """Every token there ever was."""
+        """Every token ever created."""
         with self.database.reading() as connection:
             return _tokens(connection, "order by token")
 
     def revoke(self, token: int) -> None:
-        """Shut a token at once."""
+        """Revoke a token at once."""
         with self.database.writing() as connection:
             if not _tokens(connection, "where token = ?", token):
                 raise ParameterError(f"There is no token {token}. See: shoal serve token list")
@@ -141,7 +141,7 @@ class Register:
             return [LogLine(*row[:-1]) for row in _rows(connection)]
 
     def first_odd(self) -> int | None:
-        """The first line of the log that is not what was written, or that follows a gap; None if all is well."""
+        """The first line of the log that was changed or follows a gap; None if the log is intact."""
         before = ""
         with self.database.reading() as connection:
             for expected, (*parts, digest) in enumerate(_rows(connection), start=1):
@@ -169,7 +169,7 @@ def still_opens(connection: sqlite3.Connection, token: int, now: float) -> Token
 
 
 def used_by(connection: sqlite3.Connection, recipient: str) -> Used:
-    """What a recipient has used up, by all tokens of that name, and what all have."""
+    """What a recipient has spent, over all tokens of that name, and what all recipients have."""
     rows = connection.execute(
         "select t.recipient = ?, l.epsilon, count(*), sum(l.cost) from log l join tokens t using (token) group by 1, 2",
         (recipient,),

@@ -1,6 +1,6 @@
 """Every sentence a closed service says about its answers, next to the condition under which it is true.
 
-Under differential privacy no condition looks at the data: whether a sentence is there would itself tell something.
+Under differential privacy, no condition depends on the data: the presence of a sentence would itself reveal something.
 """
 
 from __future__ import annotations

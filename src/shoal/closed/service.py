@@ -19,21 +19,21 @@ from shoal.model.sentence import said
 from shoal.read.zones import time_texts
 
 MOST_REFUSED_FOR_BUDGET = 100
-"""This many refusals of a recipient without budget are logged; more would be a way to fill the disk."""
+"""Largest number of logged refusals for a recipient without budget; without a limit, the disk could be filled."""
 
 
 class Closed:
     """A closed folder that answers.
 
-    Every question is one transaction: token, budget, answer and line of the log. What was answered is on disk before
-    anyone sees it, so a killed service has forgotten nothing that was told.
+    Every question is one transaction: token, budget, answer and log line. An answer is on disk before anyone sees it,
+    so a killed service forgets nothing it has revealed.
 
     Parameters
     ----------
     folder
         The closed folder.
     clock
-        What time it is.
+        Returns the current time.
     insecure_seed
         Noise that can be drawn again, for tests only.
     """
@@ -52,11 +52,11 @@ class Closed:
             )
 
     def find(self, secret: str) -> Token | None:
-        """Whose token this is, if it still opens."""
+        """The owner of a token, if it is still valid."""
         return self.register.find(secret)
 
     def ask(self, token: Token, question: Count | Mean | Quantile) -> Answer | None:
-        """Answer or refuse a question, and log it. None if the token opens nothing any more."""
+        """Answer or refuse a question, and log it. None if the token is no longer valid."""
         with self.register.database.writing() as connection:
             now = self.clock()
             known = still_opens(connection, token.token, now)
@@ -123,7 +123,7 @@ class Closed:
         return max(0, min(left))
 
     def about(self) -> dict[str, Any]:
-        """What a recipient is told: what can be asked for and what answers are made of, nothing of what they say."""
+        """What a recipient may know: what can be asked and what answers consist of, without their content."""
         times, zone = self._table.times, self._table.timezone
         ends = times[[0, -1]]
         first, last = ends.tolist() if ends.dtype.kind == "i" else time_texts(ends, zone)

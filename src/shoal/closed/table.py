@@ -1,4 +1,4 @@
-"""The table behind a closed service, and which of its rows meet conditions."""
+"""The table behind a closed service, and the rows that meet conditions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ClosedTable:
 
     @property
     def is_sound(self) -> bool:
-        """Whether its parts have the types and shapes that belong together."""
+        """Whether its parts have consistent types and shapes."""
         parts = (self.weights, self.subjects, self.observed)
         if self.values.dtype != np.float64 or self.values.ndim != 3 or any(part.dtype != np.int64 for part in parts):
             return False
@@ -65,7 +65,7 @@ class ClosedTable:
         return int(min(self.subjects.min(), behind.min() if len(behind) else self.subjects.min()))
 
     def select(self, where: Iterable[Range | Window]) -> NDArray[np.bool_]:
-        """For each row whether it meets all conditions; a missing value meets none."""
+        """For each row, whether it meets all conditions; a missing value meets none."""
         kept = np.ones(len(self.values), dtype=bool)
         for condition in where:
             if isinstance(condition, Range):
@@ -78,7 +78,7 @@ class ClosedTable:
         return kept
 
     def over(self, start: Moment | None, end: Moment | None, channel: str | None, of: str = "mean") -> Figures:
-        """A figure of each row from `start` to `end`, both included; missing where a value in between is."""
+        """A figure of each row from `start` to `end`, both included; missing if a value in between is."""
         inside = np.ones(len(self.times), dtype=bool)
         if start is not None:
             inside &= self.times >= self._moment(start)

@@ -1,6 +1,6 @@
-"""Secrets that open something, and what is stored of them: a token has 256 random bits, nobody goes through those.
+"""Secrets that grant access, and what is stored of them: a token has 256 random bits, which nobody can search.
 
-That suffices without salt or slow hashing.
+So no salt or slow hash is needed.
 """
 
 from __future__ import annotations

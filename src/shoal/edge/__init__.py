@@ -1,4 +1,4 @@
-"""At the meter: what leaves a device is already safe, by its own noise or inside a sum; and the collector's side."""
+"""At the meter: what leaves a device is already safe, by its own noise or within a sum; and the collector's side."""
 
 from shoal.edge.aggregation import Member, SumRules
 from shoal.edge.budget import Budget

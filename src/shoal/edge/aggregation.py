@@ -1,24 +1,24 @@
-"""Sums of a neighbourhood that nobody can take apart: the device's side and the collector's.
+"""Sums of a neighbourhood that nobody can decompose: the device's side and the collector's.
 
-A period is a number of instants, such as a day. At its beginning every meter v draws for each instant t a word b(v,
-t) and shares of noise e(v, t, level), and deals Shamir shares of them to its neighbours, sealed, through the
+A period is a number of instants, such as a day. At its beginning, every meter v draws a word b(v, t) and shares of
+noise e(v, t, level) for each instant t, and deals Shamir shares of them to its neighbours, sealed, through the
 collector. At each instant it sends
 
     y(v, t) = x(v, t) + all e(v, t, .) + b(v, t) + M(v, t)   modulo 2^64,
     M(v, t) = sum of m(u, v, t) over u > v - sum of m(u, v, t) over u < v,
 
-where m is a key stream that only u and v know. When the collector says who sent something, S, every meter answers
-once, with one number: its shares, added up over S, of b + the noise of the levels that |S| does not need (+ M where S
-is not everyone; otherwise masks cancel). Any `threshold` answers for the same S open this one sum, and with it the
-sum of x over S with the noise for |S|.
+where m is a key stream that only u and v know. When the collector announces the set S of senders, every meter answers
+once, with one number: its shares, added up over S, of b + the noise of the levels that |S| does not need (+ M if S is
+not everyone; otherwise masks cancel). Any `threshold` answers for the same S open this one sum, and with it the sum of
+x over S with the noise for |S|.
 
 What the collector learns. b(v, t) is uniform and known through opened sums only. Each honest meter answers for one S
-at an instant, so two different sums would take 2 x threshold answers, of which colluding meters give at most two
-each. With n meters of which c collude, 2 x threshold > n + c, so one sum is opened at most, over one S; a meter
-answers only where |S| >= fewest. A late y of a meter outside S stays masked by its own b. So at every instant the
-collector learns the noisy sum over one S of at least `fewest` meters, and nothing else. (Opened sums are whole
-numbers, not remainders: where some are missing, how often words wrapped around distinguishes two sets of readings with
-the same sum with an advantage of at most n x steps / 2^64.)
+per instant, so two different sums would take 2 x threshold answers, of which colluding meters give at most two each.
+With n meters of which c collude, 2 x threshold > n + c, so at most one sum is opened, over one S; a meter answers only
+if |S| >= fewest. A late y of a meter outside S stays masked by its own b. So at every instant the collector learns the
+noisy sum over one S of at least `fewest` meters, and nothing else. (Opened sums are whole numbers, not remainders: if
+some are missing, the number of wraparounds distinguishes two sets of readings with the same sum with an advantage of at
+most n x steps / 2^64.)
 
 Noise. Level j is for size(j) survivors: size(0) = n > size(1) > ... > fewest. The noise of levels 0 to j of one meter
 has shape 1 / (size(j) - c) together. With |S| >= size(j) the honest meters in S, at least size(j) - c, carry a shape
@@ -50,22 +50,22 @@ WORD = 2**64
 
 @dataclass(frozen=True)
 class SumRules:
-    """How many meters it takes, and how much noise.
+    """The number of meters required, and the amount of noise.
 
     Parameters
     ----------
     members
         How many meters are enrolled in the neighbourhood.
     fewest
-        How many must send something, or the instant is withheld: the smallest sum that is ever opened.
+        How many must send something for an instant to be opened: the smallest sum that is ever opened.
     colluding
-        How many of them may work for the collector without harm to the others.
+        How many of them may collude with the collector without harm to the others.
     cost
         What one instant may cost, in units; 0 is no noise, for tests of the sums alone.
     steps
         Into how many steps the range of a reading is divided.
     levels
-        How many sizes, besides that of everyone, noise is adapted to: 0 adds the noise for the fewest always.
+        How many sizes, besides that of everyone, the noise adapts to: 0 always adds the noise for the fewest.
     instants
         How many instants a period has.
     """
@@ -98,7 +98,7 @@ class SumRules:
 
     @property
     def sizes(self) -> list[int]:
-        """The numbers of survivors for which noise is exact, from everyone to the fewest."""
+        """The numbers of survivors for which the noise is exact, from everyone to the fewest."""
         if self.levels == 0:
             return [self.fewest]
         gap = self.members - self.fewest
@@ -111,20 +111,20 @@ class SumRules:
         return [whole[0], *(one - before for before, one in pairwise(whole))]
 
     def level(self, survivors: int) -> int:
-        """Up to which level noise is needed for so many."""
+        """The highest level of noise needed for this many survivors."""
         return next(j for j, size in enumerate(self.sizes) if survivors >= size)
 
     def shape_of_sum(self, survivors: int) -> Fraction:
-        """The shape of all honest noise in a sum over so many; at least 1."""
+        """The shape of all honest noise in a sum over this many; at least 1."""
         return (survivors - self.colluding) * sum(self.shapes[: self.level(survivors) + 1], Fraction(0))
 
     @property
     def ratio(self) -> Fraction | None:
-        """That of the noise; None if there is none."""
+        """The scale of the noise; None if there is none."""
         return ratio_for(self.cost, self.steps) if self.cost else None
 
     def variance(self, survivors: int) -> float:
-        """Of the noise in a sum over so many, in steps squared."""
+        """Variance of the noise in a sum over this many, in steps squared."""
         if self.ratio is None:
             return 0.0
         shape = survivors * sum(self.shapes[: self.level(survivors) + 1], Fraction(0))
@@ -132,7 +132,7 @@ class SumRules:
 
     @property
     def secrets(self) -> int:
-        """How many numbers are shared of each instant: b, M, and the noise of all levels but the first."""
+        """How many numbers are shared for each instant: b, M, and the noise of all levels but the first."""
         return 1 + len(self.sizes)
 
 
@@ -154,7 +154,7 @@ class Member:
     """A meter in a neighbourhood.
 
     What it shares is drawn for one period and kept in memory: a meter that restarts is silent until the next period, so
-    no mask is ever used twice. That a period was begun is written down before it begins.
+    no mask is ever used twice. The start of a period is recorded before it begins.
 
     Parameters
     ----------
@@ -163,8 +163,7 @@ class Member:
     keys
         Its secrets.
     roster
-        The public keys of all members, in order. Who has other keys than the others agrees on other masks with them,
-        and no sum opens.
+        The public keys of all members, in order. A member with different keys gets different masks, and no sum opens.
     fleet
         The digest of what all members were enrolled with; part of every key.
     grid
@@ -199,7 +198,8 @@ class Member:
         self._period: _Period | None = None
 
     def begin(self, period: int) -> dict[int, bytes] | None:
-        """Draw what a period needs and deal the shares: sealed bytes by neighbour; None if it was begun before."""
+        """Draw what a period needs and deal the shares: sealed bytes by neighbour; None if the period was already
+        started."""
         if not self.budget.begin(period):
             return None
         rules, drawn = self.rules, self.chance
@@ -231,7 +231,7 @@ class Member:
         return sealed
 
     def hold(self, neighbour: int, sealed: bytes) -> bool:
-        """Keep the shares of a neighbour; False where they are not its own, of this period, unchanged and new."""
+        """Keep the shares of a neighbour; False unless they are its own, of this period, unchanged and new."""
         secret = self._shared[neighbour] if 0 <= neighbour < self.rules.members else None
         if self._period is None or secret is None or neighbour in self._period.held:
             return False
@@ -258,7 +258,7 @@ class Member:
         return (x + sum(current.noise[instant]) + current.own[instant] + current.masks[instant]) % WORD
 
     def open(self, period: int, instant: int, survivors: frozenset[int]) -> int | None:
-        """The sum of shares that helps to open a sum: once for an instant, and never for fewer than the fewest."""
+        """The sum of shares that helps to open a sum: once per instant, and never for fewer than the fewest."""
         current = self._current(period, instant)
         if current is None or instant in current.opened or not survivors <= current.held.keys():
             return None
@@ -279,7 +279,7 @@ class Member:
 
 @dataclass(frozen=True)
 class NoisySum:
-    """What was opened of an instant, in steps; or why nothing was."""
+    """The opened sum of an instant, in steps; or why nothing was opened."""
 
     total: int | None
     survivors: int
@@ -296,7 +296,7 @@ def open_sum(rules: SumRules, sent: Mapping[int, int], answers: Mapping[int, int
     some = dict(sorted(answers.items())[: rules.threshold])
     found = (sum(sent.values()) - open_secret(some)) % WORD
     total = found if found < WORD // 2 else found - WORD
-    # Far beyond the spread of the noise around what readings can add up to: somebody sent what is no reading.
+    # Far outside the spread of noise around any possible sum: someone sent something that is not a reading.
     slack = 40 * math.sqrt(rules.variance(n))
     if not -slack <= total <= n * rules.steps + slack:
         return NoisySum(None, n, "the sum is not a sum of readings")

@@ -1,4 +1,4 @@
-"""The budget of a device: what it spent is on disk before anything is sent.
+"""The budget of a device: spending is on disk before anything is sent.
 
 The rule. Readings are counted as they are measured (ticks), and each carries the number of its instant by the
 device's clock (labels). A cost c at tick i and label t is allowed only where
@@ -6,12 +6,12 @@ device's clock (labels). A cost c at tick i and label t is allowed only where
     c + costs of all ticks above i - w <= epsilon   and   c + costs of all labels within w of t <= epsilon.
 
 So in any w successive ticks, and in any w successive labels, at most epsilon is spent. The first holds whatever the
-clock says: a clock set forward gives no new budget. The second holds whatever happens to ticks: a tick that nobody
-wrote down before a crash only makes the count smaller, and the window longer. A clock set back finds its labels
-spent.
+clock says: setting the clock forward gives no new budget. The second holds whatever happens to ticks: a tick that was
+not recorded before a crash only makes the count smaller and the window longer. After setting the clock back, its labels
+are already spent.
 
-A device that dies between writing and sending has spent the budget and sent nothing. It never sends what it has not
-written.
+A device that fails between writing and sending has spent the budget and sent nothing. It never sends what it has not
+recorded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FILE_NAME = "budget.jsonl"
 _FORMAT = 1
 _LOCK = "lock"
 _KEPT = 4
-"""Windows of entries after which old ones are dropped when the file is opened."""
+"""After this many windows, old entries are dropped when the file is opened."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Budget:
     w
         The length of a window, in readings.
     folder
-        Where it is kept: the folder of the device. None keeps it in memory, for simulations.
+        The folder of the device, where it is stored. None keeps it in memory, for simulations.
 
     Examples
     --------
@@ -87,14 +87,14 @@ class Budget:
         return sum(entry.cost for entry in self._entries if entry.tick > self._now - self.w)
 
     def spend(self, *, label: int, cost: int) -> bool:
-        """Write a cost down, for the reading that was measured last; False, and nothing written, where it is too much.
+        """Record a cost for the latest reading; False, and nothing written, if it is too much.
 
         Returns only when the entry is on disk.
         """
         if isinstance(cost, bool) or not isinstance(cost, int) or cost < 1 or not self.allows(label=label, cost=cost):
             return False
         entry = Entry(self._now, label, cost)
-        # Counted before it is written: a disk that fails half-way costs budget, and gives none.
+        # Counted before it is written: a failing disk costs budget, and never gives any.
         self._entries.append(entry)
         if self._in_memory:
             self._forget()
@@ -107,27 +107,27 @@ class Budget:
         try:
             self._append(line)
         except OSError:
-            # A line may be there in part, and nothing may follow it: the next start cuts it off.
+            # A line may be incomplete, and nothing may follow it: the next start cuts it off.
             self.close()
             return False
         return True
 
     def begin(self, period: int) -> bool:
-        """Write down that a period begins, which happens once; False where it, or a later one, has begun before."""
+        """Record the start of a period, once; False if it, or a later one, was started before."""
         if self._period is not None and period <= self._period:
             return False
         self._period = period
         return self._in_memory or self._write({"period": period})
 
     def allows(self, *, label: int, cost: int) -> bool:
-        """Whether a cost fits into every window that has the reading in it."""
+        """Whether a cost fits into every window that contains the reading."""
         if self._now < 1 or (self._floor is not None and label <= self._floor):
             return False
         near = sum(entry.cost for entry in self._entries if abs(entry.label - label) < self.w)
         return max(self.spent, near) + cost <= self.most
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._files.close()
         self._append = None
 
@@ -190,7 +190,7 @@ class Budget:
         self._append = self._files.enter_context(Journal(path).writing())
 
     def _forget(self) -> None:
-        """Drop what no window can reach any more; labels up to the last one dropped are refused from then on."""
+        """Drop what no window can reach; labels up to the last one dropped are refused from then on."""
         recent = [entry for entry in self._entries if entry.tick > self._now - self.w]
         if len(self._entries) <= 2 * len(recent) + 100 or not recent:
             return
@@ -217,7 +217,7 @@ def write_budget(
     period: int | None = None,
     entries: Sequence[Entry] = (),
 ) -> None:
-    """Write the file of a budget whole; of a new device, with nothing spent."""
+    """Write the whole file of a budget; for a new device, with nothing spent."""
     lines: list[dict[str, Any]] = [{"format": _FORMAT, "most": most, "w": w, "floor": floor, "period": period}]
     lines += [{"tick": entry.tick, "label": entry.label, "cost": entry.cost} for entry in entries]
     aside = write_aside(folder / FILE_NAME, "".join(json.dumps(line) + "\n" for line in lines).encode(), mode=0o600)

@@ -1,7 +1,7 @@
-"""Chance by whole numbers only: every probability is a fraction, and drawn exactly.
+"""Randomness with whole numbers only: every probability is a fraction and sampled exactly.
 
-Floating-point noise has been used to take noise off again: only some of its values can occur, and which ones tells
-the number beneath. Here nothing is rounded, so probabilities can be enumerated.
+Floating-point noise has been exploited to remove noise: only some values can occur, and which ones reveals the number
+underneath. Here nothing is rounded, so probabilities can be enumerated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ class Chance:
     Parameters
     ----------
     source
-        Gives so many random bytes. Nothing is read ahead: two processes after a fork never share draws.
+        Returns the requested number of random bytes. Nothing is read ahead: two processes never share draws after a
+        fork.
 
     Examples
     --------
@@ -30,7 +31,7 @@ class Chance:
         self._source = source
 
     def below(self, n: int) -> int:
-        """A whole number from 0 to n - 1, each with probability 1/n: bits, and again while they give n or more."""
+        """A whole number from 0 to n - 1, each with probability 1/n, by rejection sampling of bits."""
         bits = (n - 1).bit_length()
         if bits == 0:
             return 0

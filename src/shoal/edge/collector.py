@@ -49,16 +49,16 @@ _NORMAL = 1.959963984540054
 
 @dataclass(frozen=True)
 class Figure:
-    """What is known of one group at one instant.
+    """What is known about one group at one instant.
 
     Parameters
     ----------
     mean
-        The estimated mean reading; NaN where nothing was opened or nobody has answered yet.
+        The estimated mean reading; NaN if nothing was opened or nobody has answered yet.
     variance
-        Of the mean; infinite if it is not known.
+        Variance of the mean; infinite if unknown.
     reporting
-        How many meters it rests on; 0 where it repeats an earlier figure or is withheld.
+        How many meters it is based on; 0 if it repeats an earlier figure or is withheld.
     shares
         Only "local": the estimated share of meters at each point of the grid.
     withheld
@@ -73,10 +73,10 @@ class Figure:
 
 
 class Collector:
-    """One collector for both ways.
+    """A collector for both ways.
 
-    An instant is `begin(label)`, then meters measure, then `conclude(label)`. Both yield messages to be sent; whatever
-    comes back by the time they are resumed is given to `receive`.
+    An instant is `begin(label)`, then meters measure, then `conclude(label)`. Both yield messages to send; replies that
+    arrive before they are resumed go to `receive`.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Collector:
         }
 
     def receive(self, content: bytes) -> bool:
-        """Keep a message; False where it is refused, which is counted."""
+        """Accept a message; False if it is refused, which is counted."""
         try:
             message = read_message(content, self.fleet.digest, COLLECTOR, self.fleet.senders)
             self._keep(message)
@@ -120,7 +120,7 @@ class Collector:
         return True
 
     def begin(self, label: int) -> Iterator[Outgoing]:
-        """Before meters measure: open the round, and at the beginning of a period have shares dealt."""
+        """Before meters measure: open the round, and at the beginning of a period let shares be dealt."""
         plan = self.fleet.plan
         self._label, self._asked, self._said, self._answers, self._question = label, {}, {}, {}, 0
         self._survivors = {}
@@ -206,7 +206,7 @@ class Collector:
 
     @property
     def guarantee(self) -> LocalDifferentialPrivacy | DifferentialPrivacy:
-        """What holds of everything that was concluded, with its accounting."""
+        """The guarantee for everything that was concluded, with its accounting."""
         plan = self.fleet.plan
         n_instants = max(self.figures) - min(self.figures) + 1 if self.figures else 0
         if plan.way == "local":
@@ -240,7 +240,7 @@ class Collector:
 
     @property
     def _opened(self) -> list[int]:
-        """Instants at which meters sent something, whether it was opened or not: the budget is gone."""
+        """Instants at which meters sent something, whether it was opened or not: the budget is spent."""
         return sorted({label for spent in self._spent.values() for label, _ in spent})
 
     @property
@@ -364,5 +364,5 @@ class Collector:
 
 
 def mean_of(total: Any, n: Any, lower: float, upper: float) -> Any:
-    """The mean reading behind a sum of so many, in steps."""
+    """The mean reading behind a sum of this many, in steps."""
     return lower + (upper - lower) / STEPS * total / n

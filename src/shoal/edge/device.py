@@ -33,7 +33,7 @@ from shoal.errors import InputError, ReleaseError
 
 
 def make_device(folder: Path, keys: Keys | None = None) -> Keys:
-    """Put new keys into a new folder, for its owner alone; what others may know is `keys.public`."""
+    """Write new keys to a new folder, readable by its owner only; others may know `keys.public`."""
     try:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
@@ -46,7 +46,7 @@ def make_device(folder: Path, keys: Keys | None = None) -> Keys:
 
 
 def join_fleet(folder: Path, fleet: Fleet) -> None:
-    """Give a fleet to a device, once: its budget begins here."""
+    """Assign a fleet to a device, once: its budget begins here."""
     if (folder / FILE_NAME).exists():
         raise InputError("The device already has a fleet. A second one would start its budget again.")
     fleet.place_of(Keys.load(folder).public)
@@ -108,7 +108,7 @@ class Device:
             raise
 
     def measure(self, label: int, reading: float) -> list[bytes]:
-        """Take the next reading; what is to be sent to the collector without being asked."""
+        """Take the next reading; returns what to send to the collector unprompted."""
         plan = self.fleet.plan
         if self._member is not None:
             masked = self._member.submit(*divmod(label, plan.w), reading)
@@ -119,7 +119,7 @@ class Device:
         return self._report(label, cost) if cost else []
 
     def hear(self, content: bytes) -> list[bytes]:
-        """What is to be sent in answer to a message of the collector; nothing if it is refused."""
+        """What to send in answer to a message from the collector; nothing if it is refused."""
         try:
             message = read_message(content, self.fleet.digest, self.place, self.fleet.collectors)
             if self._member is not None:
@@ -131,7 +131,7 @@ class Device:
         return []
 
     def close(self) -> None:
-        """Let go of the budget's files."""
+        """Close the budget's files."""
         self.budget.close()
 
     def _report(self, label: int, cost: int, question: int = 0) -> list[bytes]:

@@ -34,7 +34,7 @@ class Plan(BaseModel):
     way
         "local": each meter randomises its own readings. "sum": only sums of neighbourhoods can be opened.
     lower, upper
-        Bounds of a reading, known without the data; readings outside are cut off.
+        Bounds of a reading, known without the data; readings outside are clipped.
     epsilon, w
         The budget of a meter for any w successive instants.
     minutes
@@ -42,8 +42,8 @@ class Plan(BaseModel):
     scheme, points
         Only "local": how the budget is divided, and how many points answers have.
     fewest, colluding, levels
-        Only "sum": which part of a neighbourhood must be there, which part may work for the collector, and to how many
-        sizes noise is adapted.
+        Only "sum": the share of a neighbourhood that must respond, the share that may collude with the collector, and
+        the number of sizes that noise adapts to.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,7 +63,7 @@ class Plan(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Plan:
         check_scheme(self.scheme)
-        LocalDifferentialPrivacy(self.epsilon, self.w)  # refuses what is impossible with its own words
+        LocalDifferentialPrivacy(self.epsilon, self.w)  # refuses the impossible with its own message
         _ = self.grid
         if units(self.epsilon) // (2 * self.w * STEPS) < 1:
             raise ParameterError("epsilon is too small for so many instants. Use a larger epsilon or a smaller w.")
@@ -71,11 +71,11 @@ class Plan(BaseModel):
 
     @property
     def grid(self) -> Grid:
-        """Where readings are placed."""
+        """The grid on which readings are placed."""
         return Grid(self.lower, self.upper, self.points if self.way == "local" else STEPS + 1)
 
     def rules(self, members: int) -> SumRules:
-        """Those of a neighbourhood of so many."""
+        """The rules for a neighbourhood of this many meters."""
         colluding = math.floor(self.colluding * members)
         least = (members + colluding) // 2 + 1
         return SumRules(
@@ -98,7 +98,7 @@ class Plan(BaseModel):
 
 
 class Enrolled(BaseModel):
-    """A meter as everyone knows it."""
+    """The public view of a meter."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -120,8 +120,8 @@ def enrolled(keys: PublicKeys, group: str = "all") -> Enrolled:
 class Fleet(BaseModel):
     """A plan, the collector, and all meters in order. Its digest is part of every key and message.
 
-    A meter keeps the fleet it was enrolled with. Anyone who has another file has another digest: their messages are
-    refused, and their masks do not cancel.
+    A meter keeps the fleet it was enrolled with. A different file has a different digest: its messages are refused, and
+    its masks do not cancel.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
@@ -157,16 +157,16 @@ class Fleet(BaseModel):
 
     @cached_property
     def senders(self) -> dict[int, PublicKeys]:
-        """The keys of everyone who may send something to the collector."""
+        """The keys of everyone who may send to the collector."""
         return {place: meter.keys for place, meter in enumerate(self.meters)}
 
     @cached_property
     def collectors(self) -> dict[int, PublicKeys]:
-        """The keys of whom meters listen to."""
+        """The keys of those whom meters accept messages from."""
         return {COLLECTOR: self.collector.keys}
 
     def place_of(self, keys: PublicKeys) -> int:
-        """A meter's place by its keys."""
+        """The place of a meter, found by its keys."""
         for place, known in self.senders.items():
             if known == keys:
                 return place

@@ -22,7 +22,7 @@ SIGNATURE_BYTES = 64
 
 @dataclass(frozen=True)
 class PublicKeys:
-    """What everyone may know of a device."""
+    """The public keys of a device."""
 
     signing: bytes
     agreeing: bytes
@@ -69,7 +69,7 @@ class Keys:
         return cls(content[:32], content[32:])
 
     def save(self, folder: Path) -> None:
-        """Keep them in a device's folder, for its owner alone."""
+        """Store them in a device's folder, readable by its owner only."""
         content = self._signing.private_bytes_raw() + self._agreeing.private_bytes_raw()
         aside = write_aside(folder / FILE_NAME, content, mode=0o600)
         aside.sync()
@@ -91,7 +91,7 @@ def derive(secret: bytes, purpose: bytes) -> bytes:
 
 
 def mask_words(key: bytes, n: int) -> list[int]:
-    """So many words of 64 bits of a key stream; a key is used for one stream only."""
+    """This many 64-bit words of a key stream; a key is used for one stream only."""
     cipher = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None)
     stream = cipher.encryptor().update(bytes(8 * n))
     return [int.from_bytes(stream[at : at + 8], "little") for at in range(0, 8 * n, 8)]
@@ -103,7 +103,7 @@ def seal(key: bytes, content: bytes, context: bytes) -> bytes:
 
 
 def unseal(key: bytes, sealed: bytes, context: bytes) -> bytes | None:
-    """What was sealed; None if a bit of it, or of its context, is another."""
+    """The sealed content; None if any bit of it, or of its context, differs."""
     from cryptography.exceptions import InvalidTag
 
     try:

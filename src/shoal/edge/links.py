@@ -45,7 +45,7 @@ class MemoryLink:
 
 
 class FolderLink:
-    """A folder for each box, a file for each message, which appears whole.
+    """A folder for each box, a file for each message, which appears atomically.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class Kind(IntEnum):
 
 
 class RefusedError(Exception):
-    """A message that is not what it should be; its text says in which respect."""
+    """An invalid message; its text says why."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def write_message(kind: Kind, fleet: bytes, sender: int, receiver: int, number: 
 
 
 def read_message(content: bytes, fleet: bytes, receiver: int, senders: dict[int, PublicKeys]) -> Message:
-    """The message, if it is whole, of this fleet, for this receiver and signed by its sender; else RefusedError."""
+    """The message, if it is complete, of this fleet, for this receiver and signed by its sender; else RefusedError."""
     if len(content) < _HEAD.size + SIGNATURE_BYTES:
         raise RefusedError("too short")
     signed, signature = content[:-SIGNATURE_BYTES], content[-SIGNATURE_BYTES:]
@@ -103,7 +103,7 @@ def pack_parts(parts: dict[int, bytes]) -> bytes:
 
 
 def unpack_parts(body: bytes) -> dict[int, bytes]:
-    """Bytes by place; RefusedError where lengths do not fit."""
+    """Bytes by place; RefusedError if lengths do not match."""
     parts, at = {}, 0
     while at < len(body):
         if at + 8 > len(body):

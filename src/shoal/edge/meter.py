@@ -13,14 +13,14 @@ from shoal.edge.response import Grid, RandomizedResponse, units
 class Meter:
     """The device's side of local differential privacy.
 
-    It answers questions about the reading that was measured last, and about no other. An answer is drawn after its
-    cost is on disk. A question that would overspend, is about another instant, or finds no reading gets no answer.
-    What a meter does not answer does not depend on its readings, except that a missing reading cannot be answered.
+    It answers questions about the reading that was measured last, and about no other. An answer is drawn after its cost
+    is on disk. A question that would overspend, concerns another instant, or finds no reading gets no answer. Whether a
+    meter answers does not depend on its readings, except that a missing reading cannot be answered.
 
     Parameters
     ----------
     grid
-        Where answers lie.
+        The grid of answers.
     budget
         What may be spent.
     chance
@@ -40,7 +40,7 @@ class Meter:
 
     @classmethod
     def open(cls, folder: Path, grid: Grid, epsilon: float, w: int) -> Meter:
-        """The meter whose budget is kept in a folder."""
+        """The meter whose budget is stored in a folder."""
         return cls(grid, Budget(units(epsilon), w, folder))
 
     def measure(self, instant: int, reading: float) -> None:
@@ -56,5 +56,5 @@ class Meter:
         return RandomizedResponse.costing(cost, self.grid.points).respond(point, self.chance)
 
     def close(self) -> None:
-        """Let go of the budget's files."""
+        """Close the budget's files."""
         self.budget.close()

@@ -16,8 +16,8 @@ _SECONDS = 10.0
 class MqttLink:
     """Boxes behind a broker.
 
-    The broker is trusted with nothing: messages are signed, shares are sealed, readings are masked or randomised. It
-    sees who sends how much, and when, and it can lose messages.
+    The broker is not trusted: messages are signed, shares are sealed, readings are masked or randomised. It sees who
+    sends how much, and when, and it can lose messages.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class MqttLink:
             raise InputError("The broker did not accept the subscriptions in time.")
 
     def send(self, receiver: int, content: bytes) -> None:
-        """Publish to a topic, at least once; the receiver refuses what comes twice."""
+        """Publish to a topic, at least once; the receiver refuses duplicates."""
         self._client.publish(self._topic(receiver), content, qos=1)
 
     def fetch(self, receiver: int) -> list[bytes]:

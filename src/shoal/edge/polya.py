@@ -1,4 +1,4 @@
-"""Shares of discrete Laplace noise: as many as there are meters add up to exactly the noise of one central mechanism.
+"""Shares of discrete Laplace noise: one from each meter, they add up to exactly the noise of a central mechanism.
 
 The difference of two geometric numbers, P(k) = (1 - a) a^k each, has the discrete Laplace distribution, P(k)
 proportional to a^|k|. A geometric number is a Polya (negative binomial) one of shape 1, and Polya numbers of shapes r
@@ -7,13 +7,12 @@ and s add up to one of shape r + s:
     P(k) = (1 - a)^r C(k + r - 1, k) a^k,      sum over k of C(k + r - 1, k) a^k z^k = (1 - a z)^-r.
 
 So n differences of Polya numbers of shape 1/n add up to discrete Laplace noise. A sum whose terms are whole numbers
-from 0 to `steps` is then kept private by a = e^(-epsilon / steps): shifting by at most `steps` changes a^|k| by at
-most a^-steps. Shapes that add up to more than 1 are that noise and more of it, drawn apart, and keep the same
-epsilon.
+from 0 to `steps` is then kept private by a = e^(-epsilon / steps): shifting by at most `steps` changes a^|k| by at most
+a^-steps. Shapes that add up to more than 1 are that noise plus more, drawn independently, and keep the same epsilon.
 
 Exact sampling. a is a fraction, so the weights C(k + r - 1, k) a^k are fractions too; they are added up in whole
 numbers of 2^-256, rounded down. Their sum is (1 - a)^-r. A uniform number of 128 bits, times this sum, falls between
-two partial sums; where its last bit or the rounding would decide between two k, both are refined, and never guessed.
+two partial sums; if its last bit or the rounding would decide between two k, both are refined, never guessed.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class Polya:
         )
 
     def _find(self, drawn: int, bits: int) -> int | None:
-        """The k whose partial sums surely enclose drawn / 2^bits of the whole; None if it is not sure."""
+        """The k whose partial sums certainly enclose drawn / 2^bits of the whole; None if it is not certain."""
         low = (drawn * self._total[0]) >> bits
         high = (((drawn + 1) * self._total[1]) >> bits) + 1
         while self._sums[-1] <= high:
@@ -100,7 +99,7 @@ class Polya:
 
 @lru_cache(maxsize=256)
 def polya(shape: Fraction, ratio: Fraction) -> Polya:
-    """The same tables for the same distribution."""
+    """Cached tables: one for each distribution."""
     return Polya(shape, ratio)
 
 
@@ -111,5 +110,5 @@ def noise_share(shape: Fraction, ratio: Fraction, chance: Chance) -> int:
 
 
 def ratio_for(cost: int, steps: int) -> Fraction:
-    """The least noise that costs no more than so many units where one term is a whole number from 0 to `steps`."""
+    """The least noise that costs at most this many units if one term is a whole number from 0 to `steps`."""
     return 1 / odds_of(cost // steps)

@@ -1,4 +1,4 @@
-"""What a collector can have published: the form of it, and of sums the numbers."""
+"""What a collector can have published: its form, and for sums the numbers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ BANDS = ("mean", "total", "low", "high", "reporting")
 
 
 def why_not_collected(published: Published, stated: DifferentialPrivacy | LocalDifferentialPrivacy) -> str | None:
-    """Why no collector can have got what is published with this accounting; None if it can.
+    """Why no collector can have produced what is published with this accounting; None if one can.
 
-    Opened sums are whole numbers of steps, so that only some numbers can be means of them. To be among them proves
-    nothing: anyone can round to them.
+    Opened sums are whole numbers of steps, so only some numbers can be their means. Being one of them proves nothing:
+    anyone can round.
     """
     if not isinstance(published, Profiles):
         return "meters are published as groups only"

@@ -1,4 +1,4 @@
-"""What a device says instead of its reading: one point of a grid, the true one a little more often than any other.
+"""Randomised response: a device reports one point of a grid, the true one a little more often than any other.
 
 The proof. Let a reading x be placed on point i with probability s(i | x), and point j be said with probability
 r(j | i) = odds / (odds + points - 1) where j = i, and 1 / (odds + points - 1) otherwise. For any two readings x, x':
@@ -10,8 +10,8 @@ is unbiased (the mean of the point is the reading), and so is undoing r, so mean
 bias.
 
 With two points this is the mechanism of Duchi, Jordan and Wainwright for means; with more it is k-ary randomised
-response. OpenDP has the latter with a floating-point probability; here the odds are a fraction, so what a report
-costs is exact and a device needs nothing to be installed. A test holds both against each other.
+response. OpenDP has the latter with a floating-point probability; here the odds are a fraction, so what a report costs
+is exact and a device needs nothing to be installed. A test compares the two.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Grid:
     lower, upper
         Bounds of a reading, known without the data, such as the fuse of a connection.
     points
-        How many points, both bounds included. Two are best for means; more show how readings are spread.
+        How many points, including both bounds. Two are best for means; more show the distribution of readings.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """Say the true point with odds to one against each other point.
+    """Report the true point with the given odds against each other point.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class RandomizedResponse:
 
     @classmethod
     def costing(cls, cost: int, points: int) -> RandomizedResponse:
-        """The most telling response that costs no more than this many units."""
+        """The most informative response that costs at most this many units."""
         return cls(points, odds_of(cost))
 
     def respond(self, point: int, chance: Chance) -> int:
@@ -152,7 +152,7 @@ class RandomizedResponse:
         return found
 
     def variance(self, n: int) -> float:
-        """The variance of an estimated share that is 0, from n answers; others have more by at most their own spread.
+        """The variance of an estimated share of 0, from n answers; other shares exceed it by at most their own spread.
 
         Wang et al., "Locally differentially private protocols for frequency estimation", 2017, equation 3.
         """
@@ -162,7 +162,7 @@ class RandomizedResponse:
     def mean_variance(self, counts: NDArray[np.int64], values: NDArray[np.float64]) -> float:
         """The variance of the estimated mean, from the spread of the answers themselves.
 
-        A few answers may be alike by chance: the spread is at least what the response alone brings about.
+        A few answers may be equal by chance: the spread is at least that of the response alone.
         """
         n = int(counts.sum())
         if n < 2:

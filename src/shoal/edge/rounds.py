@@ -25,7 +25,7 @@ class Field:
     link
         What carries their messages.
     patience
-        How many seconds of silence end a wait for messages that may be lost.
+        Seconds of silence after which to stop waiting for messages that may be lost.
     """
 
     def __init__(self, collector: Collector, devices: Mapping[int, Device], link: Link, patience: float = 0.0) -> None:
@@ -34,7 +34,7 @@ class Field:
         """By all meters."""
 
     def run(self, label: int, readings: Mapping[int, float]) -> None:
-        """An instant: meters that have no reading are not there."""
+        """Run one instant; meters without a reading are absent."""
         self._exchange(self.collector.begin(label))
         sent = 0
         for place, reading in readings.items():
@@ -73,7 +73,7 @@ class Field:
         return len(messages)
 
     def _until(self, expected: int) -> Iterator[None]:
-        """Look again until as much as was sent has come, or nothing comes any more."""
+        """Poll until everything sent has arrived, or nothing more arrives."""
         last = time.monotonic()
         while expected > 0:
             yield

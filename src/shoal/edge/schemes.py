@@ -4,11 +4,11 @@ A scheme asks and concludes; it cannot overspend, because every device keeps its
 
 - budget-uniform (LBU): everyone at every instant, for epsilon / w.
 - budget-distribution (LBD): everyone for epsilon / 2w, to see whether something changed; if so, for half of what the
-  window has left of the other half. Otherwise the last figures stand.
+  window has left of the other half. Otherwise the last figures are kept.
 - budget-absorption (LBA): the same first look; new figures take the shares of instants that were skipped.
 - population-uniform (LPU): one part in w, in turn, for epsilon.
-- population-distribution, population-absorption (LPD, LPA): as LBD and LBA, with parts of the meters in place of parts
-  of the budget. Whoever answers does so for epsilon, and is not asked again for w instants.
+- population-distribution, population-absorption (LPD, LPA): as LBD and LBA, with parts of the meters instead of parts
+  of the budget. A meter that answers does so for epsilon, and is not asked again for w instants.
 
 X. Ren et al., "LDP-IDS: local differential privacy for infinite data streams", 2022, sections 5 and 6.
 """
@@ -52,9 +52,9 @@ class Estimate:
     variance
         Of the mean; infinite if it is not known.
     answers
-        How many reports it rests on.
+        How many reports it is based on.
     fresh
-        Whether it rests on reports about this instant; otherwise it repeats an earlier one.
+        Whether it is based on reports about this instant; otherwise it repeats an earlier one.
     """
 
     shares: NDArray[np.float64] | None
@@ -103,15 +103,15 @@ class Scheme(ABC):
 
     @classmethod
     def due(cls, epsilon: int, w: int, place: int, label: int) -> int:
-        """What a device answers for without being asked, by its place in the group; 0 where it waits for a question."""
+        """What a device spends on unprompted answers, by its place in the group; 0 if it waits for a question."""
         return 0
 
     @abstractmethod
     def instant(self, label: int) -> Asking:
-        """Yield questions, be sent the counts of their answers, and return the estimate."""
+        """Yield questions, receive the counts of answers, and return the estimate."""
 
     def _conclude(self, cost: int, counts: Counts) -> Estimate:
-        """A new estimate; the last one where nobody answered."""
+        """A new estimate; the last one if nobody answered."""
         if counts.sum() == 0:
             return self._repeat()
         response = RandomizedResponse.costing(cost, self.grid.points)
@@ -123,7 +123,7 @@ class Scheme(ABC):
         return replace(self.last, fresh=False)
 
     def _changed(self, cost: int, counts: Counts, potential: float) -> bool:
-        """Whether the last estimate is farther off than a new one would be, as far as a first look tells."""
+        """Whether, judging by a first look, the last estimate is further off than a new one would be."""
         if self.last.shares is None:
             return True
         n = int(counts.sum())
@@ -187,7 +187,7 @@ class BudgetAbsorption(Scheme):
         look = self.epsilon // (2 * self.w)
         counts = yield Question(look, tuple(self.members))
         self._since += 1
-        # As many instants stay silent as shares were taken beyond the own one.
+        # As many instants stay silent as shares were taken in advance.
         shares = min(self._since - max(0, self._taken - 1), self.w)
         if shares < 1 or not self._changed(look, counts, self._error(shares * look, int(counts.sum()))):
             return self._repeat()
@@ -196,10 +196,10 @@ class BudgetAbsorption(Scheme):
 
 
 class _Population(Scheme):
-    """Some are asked, for everything they have; then not again for w instants."""
+    """Ask some meters for their whole budget, then not again for w instants."""
 
     def begin(self) -> None:
-        """Who rests, by how long ago they were asked."""
+        """Meters that are resting, by how long ago they were asked."""
         self._resting: deque[tuple[int, ...]] = deque(maxlen=self.w - 1)
         self._asked: tuple[int, ...] = ()
 
@@ -211,7 +211,7 @@ class _Population(Scheme):
         self._asked = ()
 
     def _draw(self, n: int) -> tuple[int, ...]:
-        """So many who have not answered within the window, or as many as there are."""
+        """This many meters that have not answered within the window, or as many as there are."""
         tired = {member for some in (*self._resting, self._asked) for member in some}
         rested = [member for member in self.members if member not in tired]
         drawn = tuple(self._order.sample(rested, min(n, len(rested))))
@@ -294,7 +294,7 @@ SCHEMES: dict[str, type[Scheme]] = {
 
 
 def check_scheme(name: str) -> str:
-    """Refuse a scheme that is none."""
+    """Refuse an unknown scheme."""
     if name not in SCHEMES:
         raise ParameterError(f"scheme must be one of {', '.join(SCHEMES)}; got {name!r}.")
     return name

@@ -1,4 +1,4 @@
-"""Secrets shared so that some number of holders can open them, and fewer learn nothing.
+"""Secret sharing: a given number of holders can open a secret, and fewer learn nothing.
 
 A secret is the value at 0 of a random polynomial of degree `threshold` - 1 over a prime field; a share is its value
 at the holder's own place. Fewer shares fit every secret equally well. Shares of several secrets add up to shares of
@@ -15,7 +15,7 @@ from functools import lru_cache
 from shoal.edge.chance import Chance
 
 PRIME = 2**89 - 1
-"""Room for sums of more than a million words of 64 bits."""
+"""Large enough for sums of more than a million 64-bit words."""
 SHARE_BYTES = 12
 
 
@@ -32,7 +32,7 @@ def share(secret: int, holders: int, threshold: int, chance: Chance) -> list[int
 
 
 def open_secret(shares: Mapping[int, int]) -> int:
-    """The secret, from shares by holder (counted from 0); the nearest to 0 of the numbers it may stand for."""
+    """The secret, from shares by holder (counted from 0); the representative nearest to 0."""
     weights = _weights(tuple(sorted(shares)))
     found = sum(weight * shares[holder] for holder, weight in weights.items()) % PRIME
     return found if found <= PRIME // 2 else found - PRIME
@@ -40,7 +40,7 @@ def open_secret(shares: Mapping[int, int]) -> int:
 
 @lru_cache(maxsize=1024)
 def _weights(holders: tuple[int, ...]) -> dict[int, int]:
-    """By Lagrange, what each share counts at 0."""
+    """Lagrange coefficients: the weight of each share at 0."""
     weights = {}
     for one in holders:
         up = down = 1

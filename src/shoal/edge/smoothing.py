@@ -12,9 +12,9 @@ def smooth(figures: Floats, variances: Floats) -> Floats:
     """The expected level at each instant, given all figures before and after it.
 
     The level moves by independent steps of one variance, and a figure is the level plus noise of its known variance
-    (the local level model). The variance of the steps is what is left of the squared differences of successive figures
-    when that of their noise is taken away. A Kalman filter goes forward and the fixed-interval smoother of Rauch (1965)
-    back. A missing figure, or one of infinite variance, counts for nothing.
+    (the local level model). The variance of the steps is the mean squared difference of successive figures minus the
+    variance of their noise. A Kalman filter goes forward and the fixed-interval smoother of Rauch (1965) back. A
+    missing figure, or one of infinite variance, is ignored.
 
     Parameters
     ----------

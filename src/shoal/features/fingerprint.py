@@ -2,10 +2,11 @@
 
 A stretch of readings is cut into windows of a week, or of a day if it is shorter. For every window:
 
-    profile mean and spread at each time of day, on weekdays and at weekends separately values 60 quantiles of the
-    readings changes 60 quantiles of the absolute differences of successive readings spectrum log amplitudes in bands
-    that widen with frequency resolution how many different readings there are, how often the commonest, how far apart
-    neighbours lie:
+    profile       mean and spread at each time of day, on weekdays and at weekends separately
+    values        60 quantiles of the readings
+    changes       60 quantiles of the absolute differences of successive readings
+    spectrum      log amplitudes in bands that widen with frequency
+    resolution    how many different readings there are, how often the commonest occurs, how far apart neighbours are:
                   meters count in their own units, which rounding does not hide
 
 all but the last computed from arcsinh(reading / (0.02 scale)), which is a logarithm for large readings of either sign.

@@ -1,10 +1,12 @@
 """What a release must keep, in words: series are similar if they are similar in that.
 
-    peaks the height of each day's peak, and the time of the mean day's peak total the sum of all readings;
-    total:17:00-20:00 of those between two times of the day daily-totals the sum of each day window:17:00-20:00 the
-    readings between two times of the day, on every day; window:34-40 by position arrival:0.5 on each day, the first
-    instant above 0.5; departure:0.5 the one after the last shape the readings minus their own mean values the readings
-    themselves, with the weight 0.3 unless another is given
+    peaks                 the height of each day's peak, and the time of the mean day's peak
+    total                 the sum of all readings; total:17:00-20:00 of those between two times of day
+    daily-totals          the sum of each day
+    window:17:00-20:00    the readings between two times of day, on every day; window:34-40 by position
+    arrival:0.5           on each day, the first instant above 0.5; departure:0.5 the one after the last
+    shape                 the readings minus their own mean
+    values                the readings themselves, with the weight 0.3 unless another is given
 
 Days and times of day follow the panel's own clock; if its times are numbers, a series is one day. Let f be what matters
 (peaks have two parts, heights and times), s its spread over the panel and w its weight:

@@ -40,10 +40,10 @@ class StopAdvice:
 def advice(points: Sequence[CurvePoint], labels: Labels) -> StopAdvice:
     """Stop when the last doubling of the labels brought nothing, or when answers contradict each other.
 
-    In this order: answers to repeated questions are surely alike less often than STEADY: stop, and ask again in other
-    words. Fewer than FEWEST are decided, or too few to judge a half of them: go on. The score rose by FLAT or more over
-    the last doubling: go on. It did not, and is above the Euclidean one by SURE standard errors: stop. It is not above
-    it after PATIENCE labels: stop, this metric does not learn it. Else go on.
+    The rules, in this order. Answers to repeated questions agree less often than STEADY, with certainty: stop, and
+    rephrase the question. Fewer than FEWEST are decided, or too few to judge half of them: continue. The score rose by
+    FLAT or more over the last doubling: continue. It did not, and is above the Euclidean one by SURE standard errors:
+    stop. It is not above it after PATIENCE labels: stop, this metric cannot learn it. Else continue.
 
     Parameters
     ----------

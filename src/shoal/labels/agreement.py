@@ -1,4 +1,4 @@
-"""How far an analyst agrees with himself, and analysts with each other."""
+"""How consistent an analyst is, and how far analysts agree with each other."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class LabelAgreement:
     Parameters
     ----------
     alpha
-        Krippendorff's alpha for nominal answers: 1 is agreement throughout, 0 what chance would give, below 0 worse.
-        Where all answers are the same there was no disagreement, and it is 1.
+        Krippendorff's alpha for nominal answers: 1 is full agreement, 0 what chance would give, below 0 worse. If all
+        answers are the same, there is no disagreement, and it is 1.
     n_pairs
         Pairs decided by at least two analysts.
     pairwise
-        For every two analysts the share of pairs they decided alike, and of how many; those with none in common are
+        For every two analysts, the share of pairs they decided alike, and of how many; those with none in common are
         left out.
     """
 
@@ -72,7 +72,7 @@ def consistency(labels: Labels) -> Share | None:
 def agreement(labels: Labels) -> LabelAgreement | None:
     """How far analysts agree; None if no pair was decided by two of them.
 
-    Undecided answers count as missing, and of a question that was repeated the first answer counts.
+    Undecided answers count as missing, and for a repeated question the first answer counts.
 
     References
     ----------
@@ -97,7 +97,7 @@ def agreement(labels: Labels) -> LabelAgreement | None:
 
 
 def _alpha(units: list[Counter[Answer]]) -> float:
-    """1 - observed disagreement / disagreement expected by chance, each unit with the counts of its answers."""
+    """1 - observed disagreement / disagreement expected by chance, from the counts of answers for each unit."""
     totals: Counter[Answer] = sum(units, Counter())
     n = totals.total()
     observed = sum((m**2 - sum(c**2 for c in unit.values())) / (m - 1) for unit in units if (m := unit.total()) > 1)

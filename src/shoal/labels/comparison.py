@@ -1,4 +1,4 @@
-"""What a learned metric is worth on the interest itself, for the publisher, who has the originals."""
+"""How much a learned metric helps the interest itself, for the publisher, who has the originals."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class MetricLoss:
     loss
         Mean over series of ‖f(x) - f(published x)‖₂ for the interest f, in the interest's own unit.
     relative
-        The loss over the generic one: below 1 the metric keeps more of what matters. None if the generic one loses
-        nothing.
+        The loss relative to the generic one: below 1, the metric keeps more of what matters. None if the generic one
+        loses nothing.
     """
 
     name: str
@@ -44,7 +44,7 @@ def compare(
     k: int,
     metrics: Mapping[str, Features | str],
 ) -> list[MetricLoss]:
-    """Publish a panel by each metric on trial, and measure what is lost of the interest. Nothing is written.
+    """Group a panel by each metric on trial, and measure the loss on the interest. Nothing is written.
 
     The figures come from the originals: they are for the publisher.
 

@@ -1,7 +1,7 @@
-"""Questions and answers as files: what an analyst is handed, what he hands back, what the publisher keeps.
+"""Questions and answers as files: what an analyst receives, what they return, what the publisher keeps.
 
-The analyst gets a folder with the curves of his pairs and nothing else of the task. His answers, and the questions he
-was handed, are kept in the folder of the task: `labels/<analyst>.csv` and `asked/<analyst>.csv`.
+The analyst gets a folder with the curves of their pairs and nothing else of the task. Their answers, and the questions
+they received, are kept in the folder of the task: `labels/<analyst>.csv` and `asked/<analyst>.csv`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LABELS = ["position", "left", "right", "answer", "repeat_of"]
 _ROWS_AT_ONCE = 1 << 20
 _ASKED = ["position", "left", "right", "repeat_of"]
 _LONGEST_NUMBER = 18
-"""Digits of a position: those of a number that fits 64 bits."""
+"""Largest number of digits of a position: those of a 64-bit number."""
 
 _WORD_LETTERS = 10
 
@@ -61,10 +61,10 @@ def export_pairs(
     *,
     before: Sequence[Question] = (),
 ) -> Path:
-    """Write what an analyst is handed: `pairs.parquet`, `labels.csv` to be filled in, and `README.txt`.
+    """Write what an analyst receives: `pairs.parquet`, `labels.csv` to fill in, and `README.txt`.
 
-    Every line of `labels.csv` carries a word that stands for the task, the analyst and the questions, so that answers
-    are not taken for those of someone else or to something else.
+    Every line of `labels.csv` carries a word that identifies the task, the analyst and the questions, so that answers
+    are not mistaken for someone else's or for other questions.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ def export_pairs(
     analyst
         Whose questions.
     questions
-        Which of them; by default those that are fixed before anyone answers (`LabelTask.plan`).
+        Which of them; by default those fixed before anyone answers (`LabelTask.plan`).
     before
-        Questions he was handed in earlier rounds, where `read_labels` is to be given those of all rounds.
+        Questions from earlier rounds, if `read_labels` will get those of all rounds.
     """
     refuse_name(analyst)
     asked = task.plan(analyst) if questions is None else questions
@@ -113,26 +113,26 @@ def _pair_blocks(task: LabelTask, questions: Sequence[Question]) -> Iterator[pa.
 
 
 def read_labels(path: str | Path, task: LabelTask, analyst: str, questions: Sequence[Question] | None = None) -> Labels:
-    """Read the answers that an analyst hands back: a CSV file with the columns pair, label and for.
+    """Read the answers that an analyst returns: a CSV file with the columns pair, label and for.
 
-    A label is similar, dissimilar or undecided, or its first letter, in any case; pairs without one are left out. The
-    word in the column for must be the one that `export_pairs` wrote for this task, analyst and questions.
+    A label is similar, dissimilar or undecided, or its first letter, in upper or lower case; pairs without one are left
+    out. The word in the column for must be the one that `export_pairs` wrote for this task, analyst and questions.
 
     Parameters
     ----------
     path
-        The filled in `labels.csv`.
+        The completed `labels.csv`.
     task
         What was asked.
     analyst
         Who answered.
     questions
-        What he was handed, in that order, earlier rounds first; by default `LabelTask.plan`.
+        The questions handed out, in that order, earlier rounds first; by default `LabelTask.plan`.
     """
     refuse_name(analyst)
     handed = task.plan(analyst) if questions is None else questions
     asked = {question.position: (at, question) for at, question in enumerate(handed)}
-    # The word of a round is that of all questions up to its last one, and answers to later ones are not in its file.
+    # The word of a round covers all questions up to its last one; its file has no answers to later ones.
     last = {word: at for at, word in enumerate(_words(task, analyst, handed))}
     found: dict[int, Label] = {}
     only = None
@@ -161,9 +161,9 @@ def read_labels(path: str | Path, task: LabelTask, analyst: str, questions: Sequ
 
 
 def _words(task: LabelTask, analyst: str, questions: Sequence[Question]) -> Iterator[str]:
-    """For each question a word for the task, the analyst and the questions up to this one.
+    """For each question, a word that identifies the task, the analyst and the questions up to this one.
 
-    Letters alone: a spreadsheet would make a number of some digits.
+    Letters only: a spreadsheet would turn digits into a number.
     """
     state = hashlib.sha256("\n".join((task.digest, task.question, analyst)).encode())
     for question in questions:
@@ -173,7 +173,7 @@ def _words(task: LabelTask, analyst: str, questions: Sequence[Question]) -> Iter
 
 
 def _filled_in(path: Path) -> Iterator[tuple[int, tuple[str, str, str]]]:
-    """Line numbers with pair, label and word; spreadsheets may have put a mark at the beginning, or semicolons."""
+    """Line numbers with pair, label and word; spreadsheets may have added a byte-order mark or semicolons."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -206,13 +206,13 @@ def _filled_in(path: Path) -> Iterator[tuple[int, tuple[str, str, str]]]:
 
 
 def _number(text: str) -> int:
-    """A whole number, -1 where it is none."""
+    """A whole number, or -1 if it is not one."""
     short = len(text) <= _LONGEST_NUMBER and text.isascii() and text.isdecimal()
     return int(text) if short else -1
 
 
 def store_labels(folder: str | Path, labels: Labels) -> None:
-    """Keep the labels of each analyst in the folder of the task; those that analyst had there before are replaced."""
+    """Save the labels of each analyst in the folder of the task, replacing that analyst's earlier ones."""
     for analyst in labels.analysts:
         rows = [
             (label.position, label.left, label.right, label.answer, "" if label.repeat_of is None else label.repeat_of)
@@ -222,7 +222,7 @@ def store_labels(folder: str | Path, labels: Labels) -> None:
 
 
 def load_labels(folder: str | Path) -> Labels:
-    """All labels kept in the folder of a task, by position and analyst."""
+    """All labels in the folder of a task, by position and analyst."""
     found = [
         Label(path.stem, *_three(path, row), _answer(path, row[3]), _repeat(path, row[4]))
         for path in sorted((Path(folder) / "labels").glob("*.csv"))

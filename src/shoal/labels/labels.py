@@ -1,4 +1,4 @@
-"""What analysts answered, and the pairs to learn from that follow."""
+"""The answers of analysts, and the pairs to learn from."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels in the order in which they were given, at most one of an analyst for each position.
+    """Labels in the order given, at most one per analyst and position.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Decided(NamedTuple):
 
 
 def decided_pairs(labels: Labels) -> Decided:
-    """Each pair once, in the order of its first label: what most answers about it say; ties are left out."""
+    """Each pair once, in the order of its first label, with the majority answer; ties are left out."""
     votes: dict[tuple[int, int], int] = {}
     for label in labels:
         if label.decided:
@@ -140,8 +140,8 @@ def decided_pairs(labels: Labels) -> Decided:
 def labelled_pairs(task: LabelTask, labels: Labels) -> LabelledPairs:
     """The curves of each decided pair, to learn from: `LinearMetric().learn(*labelled_pairs(task, labels))`.
 
-    A pair stands once, in the order of its first label. Where answers about it differ, of one analyst or of several,
-    most of them count; ties and undecided answers are left out.
+    Each pair occurs once, in the order of its first label. If answers about it differ, from one analyst or several, the
+    majority counts; ties and undecided answers are left out.
     """
     left, right, similar = decided_pairs(labels)
     refuse_foreign(task, labels)
@@ -149,7 +149,7 @@ def labelled_pairs(task: LabelTask, labels: Labels) -> LabelledPairs:
 
 
 def refuse_foreign(task: LabelTask, labels: Labels) -> None:
-    """Labels name curves by position, so those of another task must not slip in where that can be seen."""
+    """Labels name curves by position, so refuse those that clearly belong to another task."""
     foreign = sum(max(label.pair) >= task.n_curves for label in labels)
     if foreign:
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""From labels to a metric, and what each label has brought."""
+"""From labels to a metric, and what each label contributed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """How well a metric learned from the first labels tells dissimilar from similar pairs of series it has not seen.
+    """How well a metric learned from the first labels separates dissimilar from similar pairs of unseen series.
 
     Parameters
     ----------
     n_labels
-        How many labels had been given, undecided ones and repetitions included.
+        Number of labels given by then, including undecided ones and repetitions.
     learned, euclidean
         The chance that a dissimilar pair is farther apart than a similar one, by the learned distance and by the
         Euclidean one: 0.5 is guessing, 1 perfect.
@@ -47,19 +47,19 @@ class CurvePoint:
 def learn(task: LabelTask, labels: Labels, metric: Metric = "auto", seed: int = 0) -> Learned:
     """Learn a metric from all labels: features for `Microaggregation(features=...)`.
 
-    What it learned is used if its expected gain over Euclidean distance on pairs of series held out is positive
-    (`Learned.used`, `Learned.statement`). Of a pre-sanitised task it remembers who was shown together, used or not:
-    groups by it are formed within those (`Learned.shown`).
+    The metric is used if its expected gain over Euclidean distance on pairs of held-out series is positive
+    (`Learned.used`, `Learned.statement`). For a pre-sanitised task, it remembers who was shown together, whether used
+    or not: groups by it are formed within those (`Learned.shown`).
 
     Parameters
     ----------
     task, labels
         What was asked and answered.
     metric
-        "auto": `AutoMetric`, whichever does best on pairs held out. "linear": `LinearMetric`, quick and from few
-        labels. "deep": `DeepMetric`, a network; needs some hundred labels and the extra `deep`.
+        "auto": `AutoMetric`, whichever does best on held-out pairs. "linear": `LinearMetric`, quick, needs few labels.
+        "deep": `DeepMetric`, a network; needs some hundred labels and the extra `deep`.
     seed
-        Of learning; see there.
+        Seeds the learning; see there.
     """
     method, pairs = _method(metric, seed), labelled_pairs(task, labels)
     if not len(pairs.similar):
@@ -73,12 +73,12 @@ def learn(task: LabelTask, labels: Labels, metric: Metric = "auto", seed: int = 
 def curve(
     task: LabelTask, labels: Labels, metric: Metric = "auto", steps: int = 8, *, seed: int = 0
 ) -> list[CurvePoint]:
-    """What each label has brought: the held-out score when only the first labels had been given.
+    """What each label contributed: the held-out score when only the first labels had been given.
 
-    Points stand at all labels, at half of them, at a quarter, … and halfway between. All are judged on the same pairs,
-    of series that learning has not seen; with choice="active" on pairs drawn uniformly, since pairs chosen for being
-    hard would say little about the others. Settings of a linear metric are those found with all labels, and "auto"
-    stands for it. Points with too few labels to learn from are left out; there may be none.
+    Points are at all labels, at half of them, at a quarter, … and halfway between. All are judged on the same pairs, of
+    series that learning has not seen; with choice="active", on uniformly drawn pairs, because pairs chosen for being
+    hard say little about the others. A linear metric uses the settings found with all labels, and "auto" means linear.
+    Points with too few labels to learn from are left out; there may be none.
 
     A deep metric is learned three times for each point, which takes a minute; a linear one a second.
     """
@@ -122,12 +122,12 @@ def _enough(similar: NDArray[np.bool_]) -> bool:
 
 
 def _numbers(pairs: Pairs) -> NDArray[np.int64]:
-    """A number for each pair, the same in every part of them."""
+    """A fold number for each pair, the same in every subset."""
     return pairs.left * len(pairs.series) + pairs.right
 
 
 def _first_given(labels: Labels, found: Decided) -> NDArray[np.int64]:
-    """How many labels had been given before the first that decided a pair."""
+    """Number of labels given before the first that decided a pair."""
     first: dict[tuple[int, int], int] = {}
     for at, label in enumerate(labels):
         if label.decided:
@@ -136,7 +136,7 @@ def _first_given(labels: Labels, found: Decided) -> NDArray[np.int64]:
 
 
 def _drawn_uniformly(task: LabelTask, labels: Labels, found: Decided) -> NDArray[np.bool_]:
-    """Which pairs were drawn before anyone answered; all where none was, since there is nothing else to judge on."""
+    """Which pairs were drawn before anyone answered; all if none was, because there is nothing else to judge on."""
     planned = {question.pair for analyst in labels.analysts for question in task.plan(analyst)}
     drawn = np.array([pair in planned for pair in _ends(found)], dtype=np.bool_)
     return drawn if drawn.any() else ~drawn
@@ -147,12 +147,12 @@ def _ends(found: Decided) -> list[tuple[int, int]]:
 
 
 def _sizes(n_labels: int, steps: int) -> list[int]:
-    """All labels, and halves of that with one step between, smallest first."""
+    """All labels, and repeated halves with one step between, smallest first."""
     return sorted({int(n_labels * 2.0 ** (-at / 2)) for at in range(steps)})
 
 
 def _linear(method: LinearMetric, pairs: Pairs) -> Callable[[Pairs, Pairs], Floats]:
-    """Distances of held-out pairs by a linear metric with the settings that all pairs ask for."""
+    """Distances of held-out pairs by a linear metric with the settings chosen on all pairs."""
     left, right = (pairs.series[ends].reshape(-1, *pairs.shape) for ends in (pairs.left, pairs.right))
     learned = method.learn(left, right, pairs.similar)
     settings = learned.figures

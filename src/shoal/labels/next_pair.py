@@ -1,7 +1,7 @@
 """Active choice: the next pair is the one that the labels so far leave most uncertain.
 
-From all labels a linear metric with one weight per instant is fitted; it says of a pair how far it lies from the border
-between similar and dissimilar. Of a sample of the pairs not asked yet, those nearest to the border come next.
+A linear metric with one weight per instant is fitted to all labels; it says how far a pair is from the boundary between
+similar and dissimilar. From a sample of the pairs not yet asked about, those nearest to the boundary come next.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from shoal.labels.task import LabelTask
 
 POOL = 1000
-"""Number of pairs examined for the next question: the most uncertain of all would often be outliers."""
+"""Number of pairs examined for the next question: the most uncertain pairs of all would often be outliers."""
 
 FEWEST_OF_EACH = 3
-"""Similar and dissimilar pairs below which the next pair is drawn uniformly."""
+"""With fewer similar or dissimilar pairs than this, the next pair is drawn uniformly."""
 
 PENALTY = 0.01
 _STEPS = 50
@@ -63,7 +63,7 @@ def choose_next(
     own = {label.pair for label in mine} | {question.pair for question in asked}
     pool = _pool(task.n_curves, own, {label.pair for label in labels}, len(fresh), random)
     left, right = _most_uncertain(task.values, labels, pool, len(fresh))
-    for position in fresh[len(left) :]:  # all pairs have been asked about: again then, whatever the answer was
+    for position in fresh[len(left) :]:  # all pairs have been asked about: ask again, whatever the answer was
         old = sorted((label for label in mine if _is_before(label, position, repeated)), key=_first_to_repeat)
         if old:
             repeated.add(old[0].position)
@@ -77,7 +77,7 @@ def choose_next(
 
 
 def _can_be_repeated(label: Label, position: int, repeated: set[int]) -> bool:
-    """Decided, not a repetition, not repeated yet, and long enough ago."""
+    """Questions that were decided long enough ago, are not repetitions, and were not repeated yet."""
     return label.decided and _is_before(label, position - APART, repeated)
 
 
@@ -86,14 +86,14 @@ def _is_before(label: Label, position: int, repeated: set[int]) -> bool:
 
 
 def _first_to_repeat(label: Label) -> tuple[bool, int]:
-    """Decided ones first, then those of longest ago."""
+    """Decided ones first, then the oldest."""
     return not label.decided, label.position
 
 
 def _pool(
     n_curves: int, own: set[tuple[int, int]], given: set[tuple[int, int]], n: int, random: np.random.Generator
 ) -> tuple[Positions, Positions]:
-    """A sample of the pairs nobody has labelled; where those run out, of pairs that others have."""
+    """A sample of the pairs nobody has labelled; if those run out, of pairs that others have labelled."""
     drawn = draw_pairs(random, n_curves, max(POOL, n), without=_numbers(own | given, n_curves))
     if len(drawn) < n:
         without = np.concatenate([_numbers(own, n_curves), drawn])
@@ -109,7 +109,7 @@ def _numbers(pairs: set[tuple[int, int]], n_curves: int) -> Positions:
 def _most_uncertain(
     values: NDArray[np.float64], labels: Labels, pool: tuple[Positions, Positions], n: int
 ) -> tuple[Positions, Positions]:
-    """The ends of n pairs of the pool, fewer where it has no more."""
+    """The curves of n pairs of the pool, fewer if it has no more."""
     known = decided_pairs(labels)
     n_similar = int(known.similar.sum())
     if min(n_similar, len(known.similar) - n_similar) < FEWEST_OF_EACH:
@@ -120,10 +120,10 @@ def _most_uncertain(
 
 
 def _margins(values: NDArray[np.float64], known: Decided, pool: tuple[Positions, Positions]) -> NDArray[np.float64]:
-    """How far within the similar ones each pair of the pool lies, and how far without where it is negative.
+    """How far each pair of the pool lies on the similar side of the boundary; negative on the other side.
 
     b - Σ a_t z_t² for z = x - y, with a ≥ 0 and b that minimise Σ log(1 + exp(∓(b - Σ a_t z_t²))) + PENALTY Σ a_t over
-    the labelled pairs, similar and dissimilar ones weighing alike in sum.
+    the labelled pairs, where similar and dissimilar ones have the same total weight.
     """
     from scipy.optimize import minimize
     from scipy.special import expit
@@ -154,7 +154,7 @@ def _margins(values: NDArray[np.float64], known: Decided, pool: tuple[Positions,
 
 
 def _spread(left: Positions, right: Positions, n: int) -> Positions:
-    """The first n pairs, none of whose curves comes twice before the others have come once.
+    """The first n pairs such that no curve occurs twice before the others have occurred once.
 
     Questions handed out together do not learn from each other, so they should be about different curves.
     """

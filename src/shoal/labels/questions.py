@@ -1,6 +1,6 @@
 """Which pairs an analyst is asked about, drawn before anyone has answered.
 
-Every draw has a child of the task's seed: one for what all analysts are asked, one for each analyst.
+Every draw has its own child of the task's seed: one for what all analysts are asked, one for each analyst.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Positions = NDArray[np.int64]
 
 DEFAULT_QUESTION = "Are these two curves alike for your purpose?"
 LONGEST_QUESTION = 500
-"""Letters; it stands above two curves."""
+"""Largest number of letters; the question is shown above two curves."""
 
 APART = 10
-"""Questions between one and its repetition where there are so many: who remembers the answer tells nothing new."""
+"""Number of questions between one and its repetition, if there are enough: a remembered answer says nothing new."""
 
 _COMMON, _OWN, _SLOTS, _NEXT, _FURTHER = 0, 1, 2, 3, 4  # of the seed's children
 
@@ -39,7 +39,7 @@ class Question:
     left, right
         Positions in `LabelTask.values`.
     repeat_of
-        The position of the question that is asked again here, with the sides exchanged.
+        The position of the question that is repeated here, with the sides exchanged.
     """
 
     position: int
@@ -55,7 +55,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """How many questions, which, and in which words; see `LabelTask`."""
+    """Number, choice and wording of questions; see `LabelTask`."""
 
     n_pairs: int = 200
     choice: Choice = "uniform"
@@ -79,9 +79,9 @@ class Asking:
             raise ParameterError(f"question must be a text of 1 to {LONGEST_QUESTION} letters.")
 
     def counts(self, n_curves: int) -> tuple[int, int, int]:
-        """How many different pairs an analyst is asked about, how many of them are common to all, how many repeats.
+        """Numbers of different pairs for an analyst, of pairs common to all, and of repeats.
 
-        No more than there are pairs of curves, and a repeat for no more than there are questions.
+        No more than there are pairs of curves, and no more repeats than questions.
         """
         n_repeats = round(self.repeats * self.n_pairs)
         n_fresh = min(int(self.n_pairs) - n_repeats, n_curves * (n_curves - 1) // 2)
@@ -90,7 +90,7 @@ class Asking:
 
 
 def plan_uniform(asking: Asking, n_curves: int, analyst: str) -> tuple[Question, ...]:
-    """All questions for an analyst: pairs drawn uniformly, in an order of his own, some of them twice."""
+    """All questions for an analyst: pairs drawn uniformly, in their own order, some of them twice."""
     n_fresh, n_common, n_repeats = asking.counts(n_curves)
     random = generator(asking.seed, _OWN, analyst)
     common = _draw_common(asking, n_curves)
@@ -99,7 +99,7 @@ def plan_uniform(asking: Asking, n_curves: int, analyst: str) -> tuple[Question,
     left, right = ends_of(fresh, n_curves)
     flipped = random.random(n_fresh) < 0.5
     left, right = np.where(flipped, right, left), np.where(flipped, left, right)
-    # A repetition stands after at least APART further fresh questions; where there are not so many, after all of them.
+    # A repetition comes after at least APART further new questions, or after all of them if there are fewer.
     far = n_fresh - APART - 1
     again = np.sort(random.permutation(max(far, 0))[:n_repeats] if far >= n_repeats else np.arange(n_repeats))
     room = np.maximum(n_fresh - APART - again, 1.0)
@@ -118,7 +118,7 @@ def plan_uniform(asking: Asking, n_curves: int, analyst: str) -> tuple[Question,
 
 
 def plan_common(asking: Asking, n_curves: int, analyst: str) -> tuple[Question, ...]:
-    """What every analyst is asked before questions follow from answers, in an order of his own."""
+    """What every analyst is asked before questions depend on answers, in their own order."""
     random = generator(asking.seed, _OWN, analyst)
     left, right = ends_of(random.permutation(_draw_common(asking, n_curves)), n_curves)
     flipped = random.random(len(left)) < 0.5
@@ -129,7 +129,7 @@ def plan_common(asking: Asking, n_curves: int, analyst: str) -> tuple[Question, 
 
 
 def repeat_slots(asking: Asking, n_curves: int, analyst: str) -> frozenset[int]:
-    """Positions after the common part at which an earlier question is asked again, if there is one far enough."""
+    """Positions after the common part at which an earlier question is repeated, if there is one far enough back."""
     n_fresh, n_common, n_repeats = asking.counts(n_curves)
     slots = np.arange(n_common, n_fresh + n_repeats)
     far = slots[slots > APART]
@@ -142,7 +142,7 @@ def repeat_slots(asking: Asking, n_curves: int, analyst: str) -> frozenset[int]:
 def draw_further(
     asking: Asking, n_curves: int, analyst: str, position: int, asked: Iterable[Question]
 ) -> Question | None:
-    """A pair that the analyst was not asked about, beyond those of the task; None if there is none left."""
+    """A further pair that the analyst was not asked about; None if there is none left."""
     known = np.array([question.pair for question in asked], dtype=np.int64).reshape(-1, 2)
     random = generator(asking.seed, _FURTHER, analyst, position)
     drawn = draw_pairs(random, n_curves, 1, without=np.unique(number_of(known[:, 0], known[:, 1], n_curves)))
@@ -158,7 +158,7 @@ def next_generator(asking: Asking, analyst: str, position: int) -> np.random.Gen
 
 
 def draw_pairs(random: np.random.Generator, n_curves: int, n: int, *, without: Positions) -> Positions:
-    """Numbers of n different pairs that are not among others, all equally likely."""
+    """Numbers of n different pairs, excluding given ones, all equally likely."""
     n_all = n_curves * (n_curves - 1) // 2
     drawn = random.choice(n_all, size=min(n + len(without), n_all), replace=False)
     rest: Positions = drawn[~np.isin(drawn, without)][:n].astype(np.int64)
@@ -167,21 +167,21 @@ def draw_pairs(random: np.random.Generator, n_curves: int, n: int, *, without: P
 
 def ends_of(numbers: Positions, n_curves: int) -> tuple[Positions, Positions]:
     """The two curves of the pair with a number; pairs are numbered (0, 1), (0, 2), …, (1, 2), …"""
-    # Pair number p stands in the row of the triangle that begins at ends[row - 1].
+    # Pair number p is in the row of the triangle that begins at ends[row - 1].
     ends = np.cumsum(np.arange(n_curves - 1, 0, -1))
     first = np.searchsorted(ends, numbers, side="right")
     return first.astype(np.int64), (n_curves - (ends[first] - numbers)).astype(np.int64)
 
 
 def number_of(left: Positions, right: Positions, n_curves: int) -> Positions:
-    """The number of the pair of two curves, whichever is named first."""
+    """The number of the pair of two curves, in either order."""
     first, second = np.minimum(left, right), np.maximum(left, right)
     numbers: Positions = first * (2 * n_curves - first - 1) // 2 + second - first - 1
     return numbers
 
 
 def generator(seed: int, child: int, analyst: str = "", *more: int) -> np.random.Generator:
-    """A generator of its own for each purpose and analyst."""
+    """A separate generator for each purpose and analyst."""
     name = int.from_bytes(hashlib.sha256(analyst.encode()).digest()[:8], "little")
     return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(child, name, *more)))
 

@@ -1,4 +1,4 @@
-"""Labelling without the web: questions go out as files, answers come in, in one round or several."""
+"""Labelling without the web: questions go out and answers come in as files, in one or several rounds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class HandedOut:
 
 @dataclass(frozen=True)
 class TakenIn:
-    """What there is after an analyst's answers came in."""
+    """The state after an analyst's answers were imported."""
 
     task: LabelTask
     labels: Labels
@@ -119,9 +119,9 @@ def hand_out(folder: str | Path, analyst: str, n: int | None = None) -> HandedOu
     folder
         A saved task.
     analyst
-        For whom.
+        The analyst.
     n
-        At most so many; by default all that are fixed before anyone answers.
+        The largest number of questions; by default all that are fixed before anyone answers.
     """
     refuse_name(analyst)
     if n is not None and n < 1:
@@ -157,9 +157,9 @@ def _hand_out(folder: str | Path, analyst: str, n: int | None) -> HandedOut:
 
 
 def take_in(folder: str | Path, path: str | Path, analyst: str, *, replace: bool = False) -> TakenIn:
-    """Check an analyst's answers, keep them in the folder of the task, and say how things stand.
+    """Check an analyst's answers, store them in the folder of the task, and report the state.
 
-    Answers that are there already may come again; others in their place are refused unless `replace` is set.
+    The same answers may be imported again; different ones are refused unless `replace` is set.
     """
     refuse_name(analyst)
     with _alone(folder):
@@ -194,7 +194,7 @@ def take_in(folder: str | Path, path: str | Path, analyst: str, *, replace: bool
 
 @contextmanager
 def _alone(folder: str | Path) -> Iterator[None]:
-    """Nobody else hands out or takes in while this runs: what was read must still be there when it is written."""
+    """Lock the task: what was read must still be current when it is written."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
@@ -214,7 +214,7 @@ def _nothing_handed_out(folder: str | Path, analyst: str) -> str:
 
 
 def learn_from(folder: str | Path, out: Path, *, metric: Metric = "auto", seed: int = 0) -> Learned:
-    """Learn from all labels kept in the folder of a task, and save the metric for `Microaggregation(features=...)`."""
+    """Learn from all labels in the folder of a task, and save the metric for `Microaggregation(features=...)`."""
     if out.suffix != ".npz":
         raise ParameterError("The metric's file name must end in .npz.")
     if out.exists():

@@ -13,7 +13,7 @@ def _counts(task: LabelTask) -> str | None:
     return str(task.guarantee["counts"]) if task.source == "presanitised" else None
 
 
-# What the curves are, to whoever looks at them.
+# What the curves are, for the analyst.
 CURVES = (
     Said(
         "means over subjects",
@@ -21,7 +21,7 @@ CURVES = (
         lambda t: f"Each curve is the mean of the series of at least {t.guarantee['measured']} subjects.",
     ),
     Said(
-        # Where no subjects are named, several of the series may be one person's.
+        # Without named subjects, several series may belong to one person.
         "means over series",
         lambda t: _counts(t) == "series",
         lambda t: f"Each curve is the mean of at least {t.guarantee['measured']} series.",
@@ -30,7 +30,7 @@ CURVES = (
     Said("released", lambda t: t.source == "released", lambda t: "The curves are the series of a release."),
 )
 
-# How many questions there are, where there are fewer than were asked for.
+# The number of questions, if there are fewer than requested.
 PAIRS = (
     Said(
         "fewer",
@@ -45,7 +45,7 @@ PAIRS = (
     ),
 )
 
-# What to mind about the next release of the same subjects.
+# What to watch for in the next release of the same subjects.
 NEXT_RELEASE = (
     Said(
         "within those shown",

@@ -1,7 +1,7 @@
-"""The curves that an analyst may see, and why he may.
+"""The curves that an analyst may see, and why.
 
-There are three ways in: series that Shoal groups itself and shows as means of k subjects, series that are public
-already, and the series of a release that verifies. What is kept is published or public values alone.
+There are three sources: series that Shoal groups itself and shows as means of k subjects, series that are already
+public, and the series of a release that verifies. Only published or public values are kept.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ Source = Literal["presanitised", "public", "released"]
 PUBLIC: Source = "public"
 
 MULTIPLE = 4
-"""A label task shows groups of at least so many times k subjects, for a release in groups of k within them: within
-groups of k there is nothing left to choose, and of much larger ones there are too few curves to label. Where
-1, 2, 4 and 8 all leave enough to learn from, 4 loses least: 1.00, 0.88, 0.82 and 0.96 of a generic release's loss in
-the mean. Over all cases, with sets of 48 days among them, 2 does: 1.00, 0.92, 0.96 and 0.97 (docs/results/pad.md)."""
+"""A label task shows groups of at least this many times k subjects, for a release in groups of k within them: within
+groups of k, nothing is left to choose, and much larger groups leave too few curves to label. If 1, 2, 4 and 8 all leave
+enough to learn from, 4 loses least: on average 1.00, 0.88, 0.82 and 0.96 of a generic release's loss. Over all cases,
+including sets of 48 days, 2 loses least: 1.00, 0.92, 0.96 and 0.97 (docs/results/pad.md)."""
 
 ROUNDING = 1e-6
-"""Of the largest value of a series: so far apart a private series and its copy may be, which is more than single
-precision or six digits of a text make."""
+"""How far a private series and its copy may be apart, relative to the largest value: more than single precision or text
+with six digits causes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Different curves, how many rows are published as each, and what is promised of them.
+    """Distinct curves, the number of rows published as each, and what is promised about them.
 
-    `values` (curves, instants) are in the order of their values and not of the data, so that their order tells
-    nothing. Of a pre-sanitised panel `crowds` counts the different subjects behind a curve, of a release its series;
-    who they are is forgotten, and with it whether two curves share a subject.
+    `values` (curves, instants) are sorted by value, so that their order reveals nothing about the data. For a
+    pre-sanitised panel, `crowds` counts the different subjects behind a curve, for a release its series; who they are
+    is not kept, nor whether two curves share a subject.
     """
 
     values: NDArray[np.float64]
@@ -63,7 +63,7 @@ class Shown:
 
     @property
     def rows(self) -> NDArray[np.float64]:
-        """Every curve as often as it is published."""
+        """Every curve, repeated as often as it is published."""
         return np.repeat(self.values, self.crowds, axis=0)
 
     def digest(self) -> str:
@@ -76,7 +76,7 @@ class Shown:
         return state.hexdigest()
 
     def refuse_unless_it_holds(self) -> None:
-        """Check the guarantee on the values again; of public series there is none to check."""
+        """Check the guarantee on the values again; public series have none to check."""
         if len(self.values) < 2:
             raise ParameterError(
                 f"A pair needs two different curves, but there is only {len(self.values)}. Lower k, or give more and "
@@ -105,7 +105,7 @@ class Shown:
             )
 
     def _extras_are_possible(self, guarantee: Guarantee) -> bool:
-        """Who stands behind a curve is forgotten, so a largest share can only be one that would have been let in."""
+        """Who is behind a curve is not kept, so a largest share can only be one that would have been accepted."""
         if self.source != "presanitised":
             return self.guarantee.get("counts") == "series" and "largest_share" not in self.guarantee
         share = self.guarantee.get("largest_share")
@@ -121,11 +121,11 @@ _EXTRAS = ("counts", "largest_share", "groups_of", "note")
 def presanitise(
     panel: Panel, k: int, multiple: int = MULTIPLE, ledger: str | Path | None = None
 ) -> tuple[Shown, ShownGroups]:
-    """Means of at least multiple·k subjects in place of raw series, and who is in which: that is on record, hashed."""
+    """Means of at least multiple·k subjects instead of raw series, and the hashed record of who is in which."""
     if isinstance(multiple, bool) or not isinstance(multiple, int | np.integer) or multiple < 1:
         raise ParameterError("multiple must be a whole number of at least 1.")
     _refuse_odd(panel)
-    KAnonymity(k)  # refuses an impossible k with its own words
+    KAnonymity(k)  # refuses an impossible k with its own message
     size = int(multiple) * int(k)
     if panel.n_subjects < size:
         raise ParameterError(
@@ -137,8 +137,8 @@ def presanitise(
     if published.shape != panel.values.shape:
         raise GuaranteeNotMetError("The pre-sanitised series do not match the panel, row by row. Nothing is shown.")
     published = published.reshape(panel.n_series, -1)
-    # The subjects are the panel's own: a method that lost track of them would make its own crowd. Where none are named
-    # every series counts, and nothing is said of subjects.
+    # The subjects are the panel's own: a method that lost track of them would invent its own crowd. Without named
+    # subjects, series are counted, and nothing is said about subjects.
     counts = "series" if panel.subjects is None else "subjects"
     guarantee = KAnonymity(k, per="series" if panel.subjects is None else "subject")
     verdict = guarantee.check(Panel(published, subjects=panel.subject_codes))
@@ -156,14 +156,14 @@ def presanitise(
         )
     measured = Verdict("holds", measured=smallest, required=int(k))
     shown = _shown(panel, curves, crowds, "presanitised", _promise(guarantee, measured) | extras)
-    shown.refuse_unless_it_holds()  # what is refused is not recorded
+    shown.refuse_unless_it_holds()  # nothing refused is recorded
     if ledger is not None:
         record_shown(ledger, replace(candidate, guarantee=guarantee), _as_release(candidate, shown), shown.digest())
     return shown, ShownGroups.of(panel, number, int(k))
 
 
 def _as_release(candidate: Candidate, shown: Shown) -> dict[str, Any]:
-    """What a ledger keeps of a label task."""
+    """What a ledger records of a label task."""
     return {
         "form": "label task",
         "files": {},
@@ -179,7 +179,7 @@ def _as_release(candidate: Candidate, shown: Shown) -> dict[str, Any]:
 
 
 def _largest_share(curve: NDArray[np.int64], n_rows: NDArray[np.int64], k: int) -> float:
-    """The largest share that one subject has in a mean, each entry being the rows of a subject behind a curve.
+    """The largest share of one subject in a mean; each entry counts the rows of a subject behind a curve.
 
     A mean of a thousand days of one subject and one day each of k - 1 others is almost that subject's own.
     """
@@ -196,7 +196,7 @@ def _largest_share(curve: NDArray[np.int64], n_rows: NDArray[np.int64], k: int) 
 
 
 def admit_public(panel: Panel, statement: str, private: Sequence[Panel]) -> Shown:
-    """Series as they are, on the word of whoever states that they are public."""
+    """Series as they are, on the publisher's word that they are public."""
     if not isinstance(statement, str) or not statement.strip():
         raise ParameterError(
             "statement must say why these series are public, for the record. Series that are not public go through "
@@ -248,8 +248,8 @@ def _shown(
 
 
 def _different(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The different rows in the order of their values, and which of them each row is."""
-    # Plus zero: -0.0 and 0.0 are one curve to whoever looks at it.
+    """The distinct rows in the order of their values, and the number of each row among them."""
+    # Plus zero: -0.0 and 0.0 are the same curve to a viewer.
     curves, number = np.unique(rows + 0.0, axis=0, return_inverse=True)
     return curves, number.reshape(-1).astype(np.int64)
 
@@ -291,7 +291,8 @@ def _compared(private: Sequence[Panel]) -> dict[str, Any]:
 
 
 def _refuse_private(panel: Panel, private: Sequence[Panel]) -> None:
-    """No series may be one of a private panel, rounding apart; a constant one, an empty day say, gives nobody away."""
+    """No series may equal one of a private panel, apart from rounding; a constant one, such as an empty day, identifies
+    nobody."""
     found = sorted({row for other in private for row, _ in copies(panel.rows, other.rows)})
     if found:
         raise GuaranteeNotMetError(
@@ -301,7 +302,7 @@ def _refuse_private(panel: Panel, private: Sequence[Panel]) -> None:
 
 
 def copies(rows: NDArray[np.float64], hidden: NDArray[np.float64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Each row that differs from hidden ones nowhere by more than ROUNDING of their largest value, and which these are.
+    """Rows that nowhere differ from hidden ones by more than ROUNDING times their largest value, and which these are.
 
     Hidden rows of another length, with gaps or of one value throughout are not compared.
     """
@@ -309,8 +310,8 @@ def copies(rows: NDArray[np.float64], hidden: NDArray[np.float64]) -> Iterator[t
         return
     places = np.flatnonzero(np.isfinite(hidden).all(axis=1) & (hidden != hidden[:, :1]).any(axis=1))
     rows, hidden = rows + 0.0, hidden[places] + 0.0
-    # Rows that are near everywhere have weighted means that are near, whatever the weights; random ones tell most
-    # others apart at once.
+    # Rows that are close everywhere have close weighted means, whatever the weights; random weights rule out most
+    # others at once.
     weights = np.random.default_rng(0).random((rows.shape[1],))
     weights /= weights.sum()
     means = hidden @ weights

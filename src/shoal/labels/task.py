@@ -1,4 +1,4 @@
-"""What an analyst is asked, as a type that holds no raw series."""
+"""What an analyst is asked, as a type that contains no raw series."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
 class LabelTask:
     """Pairs of curves for analysts to call similar or dissimilar, none of them from unprotected data.
 
-    Built by `LabelTask.presanitised`, `LabelTask.public`, `LabelTask.released`, or `LabelTask.load` for one of those
-    that was saved; never from values alone. Immutable. It holds the different published curves and how many rows are
-    published as each, and neither identifiers nor the order of the rows; the panel it was built from is forgotten. Of a
-    pre-sanitised panel it also keeps, under keyed hashes, who stands behind which curve (`shown_groups`): what is shown
-    is a release, and groups by a metric learned from it are formed within those shown.
+    Built by `LabelTask.presanitised`, `LabelTask.public`, `LabelTask.released`, or `LabelTask.load` for a saved one;
+    never from values alone. Immutable. It contains the distinct published curves and the number of rows published as
+    each, but neither identifiers nor the order of the rows; the panel it was built from is not kept. For a
+    pre-sanitised panel, it also keeps, under keyed hashes, who is behind which curve (`shown_groups`): what is shown is
+    a release, and groups by a metric learned from it are formed within those shown.
 
     Parameters
     ----------
     n_pairs
-        How many questions an analyst is asked, repetitions included; fewer where there are not so many pairs.
+        Number of questions for an analyst, including repetitions; fewer if there are fewer pairs.
     choice
-        "uniform": all pairs are equally likely, and the list is fixed before anyone answers. "active": after the
-        common part each next pair is the one that labels so far leave most uncertain.
+        "uniform": all pairs are equally likely, and the list is fixed before anyone answers. "active": after the common
+        part, each next pair is the one that labels so far leave most uncertain.
     repeats
         Share of the questions that are asked a second time, sides exchanged, to see how consistent an analyst is.
     common
         Share of the different pairs that every analyst is asked about, to see whether analysts agree. With
-        choice="active" also what there is to learn from before anything can be chosen.
+        choice="active", they are also the basis for the first choices.
     question
-        What stands above the two curves.
+        The text above the two curves.
     seed
-        Of the draw. The same curves, seed, analyst and labels give the same questions.
+        Seeds the draw. The same curves, seed, analyst and labels give the same questions.
 
     Examples
     --------
@@ -95,22 +95,22 @@ class LabelTask:
         question: str = DEFAULT_QUESTION,
         seed: int = 0,
     ) -> LabelTask:
-        """Replace every series by the mean of at least multiple·k subjects' like it, check that, and show those means.
+        """Replace every series by the mean of at least multiple·k similar subjects, check that, and show those means.
 
         A release of the same subjects by a metric learned from this task is formed within the groups shown here, so
-        that whoever holds both is left with at least k subjects. Raises GuaranteeNotMetError where a curve would stand
-        for fewer than multiple·k different subjects, or where one subject would have more than 2/k of the series behind
-        it. Where the panel names no subjects, series are counted, and `guarantee["counts"]` says which.
+        that anyone who holds both is left with at least k subjects. Raises GuaranteeNotMetError if a curve would stand
+        for fewer than multiple·k different subjects, or if one subject would have more than 2/k of the series behind
+        it. If the panel names no subjects, series are counted, and `guarantee["counts"]` says which.
 
         Parameters
         ----------
         panel
             The series.
         k
-            The smallest crowd that task and release leave together: the k of the release. Larger hides better.
+            The smallest crowd that task and release together leave: the k of the release. Larger hides better.
         multiple
-            Groups that are shown have so many times k subjects. Larger leaves labels more to decide within a group, and
-            fewer and smoother curves to learn it from; with 1 the release has the groups shown, whatever was learned.
+            Groups shown have this many times k subjects. Larger leaves labels more to decide within a group, but fewer
+            and smoother curves to learn from; with 1, the release has the groups shown, whatever was learned.
         ledger
             The file of earlier releases: a task that breaks a promise together with them is refused, others are
             recorded, and later releases are judged together with them.
@@ -135,10 +135,10 @@ class LabelTask:
         question: str = DEFAULT_QUESTION,
         seed: int = 0,
     ) -> LabelTask:
-        """Show series that are public already.
+        """Show series that are already public.
 
-        `statement` says why they are, and is recorded. `private` are panels that must not be among them: a series that
-        equals one of theirs at all instants, up to a millionth of its largest value, is refused with
+        `statement` says why they are, and is recorded. `private` are panels whose series must not be among them: a
+        series that equals one of theirs at all instants, up to a millionth of its largest value, is refused with
         GuaranteeNotMetError, unless that one is constant. Series of another length are not compared, nor are parts of
         series or private series with missing values.
         """
@@ -172,7 +172,7 @@ class LabelTask:
     def save(self, folder: str | Path) -> Path:
         """Write `task.json`, the certificate, and `series.parquet`, the sanitised rows, into a new folder.
 
-        Of a pre-sanitised task also `shown.json`, for its owner alone: who stands behind which curve, hashed.
+        For a pre-sanitised task also `shown.json`, readable by its owner only: who is behind which curve, hashed.
         """
         from shoal.labels.task_folder import write_task
 
@@ -222,12 +222,12 @@ class LabelTask:
 
     @property
     def guarantee(self) -> dict[str, Any]:
-        """What is promised of the curves, and what was measured."""
+        """What is promised about the curves, and what was measured."""
         return {name: dict(part) if isinstance(part, dict) else part for name, part in self._shown.guarantee.items()}
 
     @property
     def shown_groups(self) -> ShownGroups | None:
-        """Who stands behind which curve, under keyed hashes: for the publisher. None if public or released."""
+        """Who is behind which curve, under keyed hashes: for the publisher. None if public or released."""
         return self._groups
 
     @property
@@ -237,12 +237,12 @@ class LabelTask:
 
     @property
     def question(self) -> str:
-        """What stands above the two curves."""
+        """The text above the two curves."""
         return self._asking.question
 
     @property
     def n_pairs(self) -> int:
-        """How many questions an analyst is asked, repetitions included."""
+        """Number of questions for an analyst, including repetitions."""
         n_fresh, _, n_repeats = self._asking.counts(self.n_curves)
         return n_fresh + n_repeats
 
@@ -253,7 +253,7 @@ class LabelTask:
 
     @property
     def n_pairs_wanted(self) -> int:
-        """How many questions were asked for, of which there may be fewer."""
+        """Number of questions requested; there may be fewer."""
         return int(self._asking.n_pairs)
 
     @property
@@ -273,7 +273,7 @@ class LabelTask:
 
     @property
     def seed(self) -> int:
-        """Of the draw."""
+        """Seed of the draw."""
         return int(self._asking.seed)
 
     @property
@@ -296,8 +296,7 @@ class LabelTask:
     def questions(self, labels: Labels, analyst: str, n: int) -> list[Question]:
         """The next questions for an analyst, at most n, given all labels so far.
 
-        With choice="active" they follow from the labels: ask for one at a time, or for as many as are handed out
-        together.
+        With choice="active", they depend on the labels: request one at a time, or as many as are handed out together.
         """
         answered = {label.position for label in labels if label.analyst == analyst}
         plan = self.plan(analyst)
@@ -308,7 +307,7 @@ class LabelTask:
         return found + choose_next(self, self._asking, labels, analyst, open_positions[: n - len(found)], found)
 
     def further(self, analyst: str, asked: Iterable[Question], position: int) -> Question | None:
-        """One question more than the task has, about a pair the analyst was not asked about; None without one left."""
+        """One further question, about a pair the analyst was not asked about; None if there is none left."""
         return draw_further(self._asking, self.n_curves, analyst, position, asked)
 
     def curves(self, question: Question) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,10 +1,11 @@
 """A label task as a folder: `task.json`, which says what is promised and asked, and `series.parquet`.
 
-Of a pre-sanitised panel also `shown.json`, for its owner alone, with the hashes of those behind each curve.
+For a pre-sanitised panel also `shown.json`, readable by its owner only, with the hashes of the people behind each
+curve.
 
 The seal is the SHA-256 of everything else in `task.json`, the digest that of the curves and their guarantee. They
-find accidents and not intent: who can write the folder can write a seal that fits. Whether the guarantee holds is
-checked on the values each time a task is opened.
+detect accidents, not intent: anyone who can write the folder can write a matching seal. The guarantee is checked on the
+values each time a task is opened.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class TaskCertificate(BaseModel):
         return self.model_copy(update={"seal": hashlib.sha256(unsealed).hexdigest()})
 
     def as_bytes(self) -> bytes:
-        """The one way it is written."""
+        """Its only serialisation."""
         return (json.dumps(self.model_dump(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
@@ -93,13 +94,13 @@ def _certificate(shown: Shown, asking: Asking) -> TaskCertificate:
 
 
 def refuse_folder(folder: Path) -> None:
-    """A folder that holds something is left alone."""
+    """Refuse a folder that is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{str(folder)!r} exists. Choose another folder for the label task.")
 
 
 def write_task(shown: Shown, asking: Asking, groups: ShownGroups | None, folder: Path) -> Path:
-    """Write the folder whole or not at all."""
+    """Write the folder completely or not at all."""
     refuse_folder(folder)
     partial = None
     try:
@@ -109,8 +110,8 @@ def write_task(shown: Shown, asking: Asking, groups: ShownGroups | None, folder:
         (partial / FILE_NAME).write_bytes(_certificate(shown, asking).as_bytes())
         if groups is not None:
             write_privately(partial / GROUPS, groups.as_bytes())
-        read_task(partial)  # what was meant to be written was checked; this checks what was written
-        partial.chmod(0o755)  # not mkdtemp's 0700: whoever may read beside it may read it
+        read_task(partial)  # the content was checked before; this checks what was written
+        partial.chmod(0o755)  # not mkdtemp's 0700: readable by those who can read its parent
         for path in (partial / SERIES, partial / FILE_NAME, partial):
             sync(path)
         partial.rename(folder)
@@ -145,7 +146,7 @@ def read_task(folder: Path) -> tuple[Shown, Asking, ShownGroups | None]:
     try:
         certificate = TaskCertificate.model_validate_json(content)
         sealed = certificate.sealed().as_bytes()
-    except (ValueError, RecursionError):  # of validation, and of numbers that JSON does not have
+    except (ValueError, RecursionError):  # from validation, and from numbers that JSON does not have
         raise GuaranteeNotMetError(_changed(FILE_NAME)) from None
     if sealed != content:
         raise GuaranteeNotMetError(_changed(FILE_NAME))
@@ -175,7 +176,7 @@ def read_task(folder: Path) -> tuple[Shown, Asking, ShownGroups | None]:
 
 
 def _groups(folder: Path, shown: Shown) -> ShownGroups | None:
-    """Who stands behind which curve; without it a release could not stay within what was shown."""
+    """Who is behind which curve; without it, a release could not stay within what was shown."""
     if shown.source != "presanitised":
         return None
     if not (folder / GROUPS).is_file():

@@ -38,7 +38,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Spread:
-    """Of profiles whose groups have members in several shards: each of these has the profiles, and the first writes
+    """For profiles whose groups have members in several shards: each shard has the profiles, and the first writes
     them."""
 
     first: int
@@ -61,14 +61,14 @@ class Private:
     stands_for: NDArray[np.int64] | None = None
     """The original that each published row stands for, if rows are not these series in order; -1 if fictive."""
     averaged: Private | None = None
-    """Of several steps what the last one kept, its own input for original, where no step before it put readings of one
-    subject into a series of another: then a group has the readings of its own members inside, and of nobody else."""
+    """For several steps, what the last one kept, with its own input as original, if no earlier step put readings of one
+    subject into another's series: then a group contains only the readings of its own members."""
     secrets: Mapping[str, Any] = field(default_factory=dict)
     """Parameters that would help to undo the release, such as the seed of noise; never in the recipe."""
     shown: NDArray[np.int64] | None = None
-    """A number for each original series, the same for those that analysts were shown alike; None if none were."""
+    """A number for each original series, equal for those that analysts were shown alike; None if none were shown."""
     spread: Spread | None = None
-    """Where the groups of profiles have members in other shards as well; None: all are here."""
+    """Set if groups of profiles have members in other shards as well; None: all are here."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -284,7 +284,7 @@ class Candidate:
         n_series = self.private.original.n_series
         if len(there) == n_series:
             return risk
-        # Positions and counts are told of the panel as it was read.
+        # Positions and counts refer to the panel as it was read.
         counts: dict[str, Any] = {
             name: n_series - len(there) for name in ("n_left_out", "n_suppressed") if hasattr(risk, name)
         }
@@ -306,7 +306,7 @@ class Candidate:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Rows of a candidate are in the order of the originals: a frame of them would tell who is who.
+            # Rows of a candidate are in the order of the originals: a frame of them would reveal who is who.
             if name in ("to_pandas", "to_polars", "to_arrow", "to_numpy", "to_xarray", "plot", "publish"):
                 raise AttributeError(
                     f"A Candidate has no {name}: it is not checked, and its rows are in the order of the originals. "

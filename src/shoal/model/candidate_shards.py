@@ -1,4 +1,4 @@
-"""What a method makes of a panel in shards: a candidate for each shard, whose results merge in their order."""
+"""The output of a method for a panel in shards: a candidate for each shard, whose results merge in order."""
 
 from __future__ import annotations
 
@@ -84,23 +84,23 @@ class CandidateShards(Shards[Candidate]):
 
     @property
     def whole(self) -> Whole:  # type: ignore[override]  # that of the panel
-        """What is known of the originals together."""
+        """What is known about all originals together."""
         return self.panel.whole
 
     @classmethod
     def of(
         cls, store: Store[Candidate], panel: PanelShards, merged: Callable[[Sequence[Recipe]], Recipe]
     ) -> CandidateShards:
-        """The candidates of all shards, told of by `facts_of`; `merged` makes one recipe of theirs."""
+        """The candidates of all shards, described by `facts_of`; `merged` combines their recipes."""
         facts: tuple[ShardFacts, ...] = tuple(store.told())
-        # A guarantee that one shard does not claim is not claimed of all.
+        # A guarantee that one shard does not claim is not claimed for all.
         claimed = [g for g in facts[0].guarantees if all(g in other.guarantees for other in facts)]
         if not claimed:
             promises = [fact.guarantees[0] for fact in facts]
             claimed = [next((one for one in promises if one.name == "none"), promises[0])]
         found = merged([fact.recipe for fact in facts])
         recipe = replace(found, figures={**found.figures, "shards": store.n_shards})
-        # Candidates have their originals with them; the shards they were made of are let go.
+        # Candidates carry their originals; the shards they were made from are released.
         return cls(
             store=store,
             panel=panel.unsplit(),
@@ -122,7 +122,7 @@ class CandidateShards(Shards[Candidate]):
 
     @property
     def shows_everybody(self) -> bool:
-        """Whether every original series and every reading of it has a part in what is published."""
+        """Whether every original series and every reading contributes to what is published."""
         return all(fact.shows_everybody for fact in self.facts)
 
     @property
@@ -146,7 +146,7 @@ class CandidateShards(Shards[Candidate]):
         return dict(self.facts[0].secrets)
 
     def judge(self, *guarantees: Guarantee) -> Verdict:
-        """The verdict on the union, from the verdicts on all shards; of several the first that does not hold."""
+        """The verdict on the union, from the verdicts on all shards; the first that does not hold."""
         answers = self.reduce(*(Reduction(partial(_check, one), one.merge) for one in guarantees))
         found: list[Verdict] = [answer() for answer in answers]
         return next((verdict for verdict in found if not verdict.holds), found[0])
@@ -156,9 +156,9 @@ class CandidateShards(Shards[Candidate]):
         return self.judge(*self.guarantees)
 
     def reduce(self, *reductions: Reduction) -> list[Answer]:
-        """Several figures in one visit to every shard: an answer for each, which concludes when it is called.
+        """Several figures in one visit to every shard: an answer for each, which is concluded when called.
 
-        Where together they are more than may come to one place, fewer are found at a time.
+        If together they are too large for one place, fewer are computed at a time.
         """
         several = Reductions(reductions)
         try:
@@ -171,7 +171,7 @@ class CandidateShards(Shards[Candidate]):
         return several.answers(found)
 
     def measure(self, measure: Measure) -> Score:
-        """What a measure finds: its tallies added up, or the figure of a sample in whole groups."""
+        """What a measure finds: the sum of its tallies, or the figure of a sample in whole groups."""
         score: Score = self.reduce(self.to_measure(measure))[0]()
         return score
 
@@ -184,7 +184,7 @@ class CandidateShards(Shards[Candidate]):
         return self.to_sample(measure.sampled, partial(self._measure_sample, measure))
 
     def _measure_sample(self, measure: Measure, drawn: Candidate) -> Score:
-        """The figure of the sample, or of the sample against all series, which takes a visit of its own."""
+        """The figure of the sample, or of the sample against all series, which takes another visit."""
         original, published, further = drawn.sides(measure)
         is_all = drawn.private.original.n_series == self._n_original
         fixed = None if is_all else measure.fixed(original, published, **further)
@@ -220,7 +220,7 @@ class CandidateShards(Shards[Candidate]):
     def attack(self, attack: Attack[Any], *, n_targets: int | None = None, seed: int = 0) -> Risk:
         """What an attack achieves: in each shard against its own targets, or on a sample of the whole.
 
-        Where `attack.bounded_by_shard`, candidates are those of the target's shard, which can only help the adversary.
+        If `attack.bounded_by_shard`, candidates are those of the target's shard, which can only help the adversary.
         """
         risk: Risk = self.reduce(self.to_attack(attack, n_targets=n_targets, seed=seed))[0]()
         return risk
@@ -257,7 +257,7 @@ class CandidateShards(Shards[Candidate]):
 
 
 SAMPLE = 20_000
-"""Series of a sample on which an attack is tried that needs statistics of the whole."""
+"""Number of series in a sample for attacks that need statistics of the whole."""
 
 
 def _check(guarantee: Guarantee, number: int, candidate: Candidate) -> Verdict:

@@ -59,7 +59,7 @@ class Guarantee(Described):
         return Verdict(found.outcome, found.measured, found.required, {"shard": at, **inside}, found.note)
 
     def _weakest(self, verdicts: Sequence[Verdict]) -> int:
-        """Which of several verdicts stands for all; the first among equals."""
+        """The verdict that represents several; the first in a tie."""
         return min(range(len(verdicts)), key=lambda i: (_ORDER[verdicts[i].outcome], *self._weakness(verdicts[i])))
 
     def _weakness(self, verdict: Verdict) -> tuple[float, ...]:

@@ -18,7 +18,7 @@ Rows = NDArray[np.int64]
 
 
 def join_published(several: Sequence[Published], *, names: bool = False) -> Published:
-    """What is published of different people, together; rows of the first, then those of the next. With their names?"""
+    """Published data of different people as one; rows of the first, then those of the next, with names if requested."""
     first = several[0]
     if len(several) == 1:
         return first
@@ -69,7 +69,7 @@ def join_panels(several: Sequence[Panel], *, names: bool = False) -> Panel:
 
 
 def join_candidates(several: Sequence[Candidate], *, names: bool = False) -> Candidate:
-    """Candidates of different people as one; with the names of the originals only where asked for."""
+    """Candidates of different people as one; with the names of the originals only if requested."""
     first = several[0]
     if len(several) == 1:
         return first
@@ -136,8 +136,8 @@ def take_from(candidate: Candidate, kept: Rows) -> Candidate:
 def draw_from(candidate: Candidate, share: float, seed: int) -> Candidate | None:
     """About a share of a candidate's series, in whole groups; None if nothing is drawn.
 
-    What is published decides the draw, by a hash of it, so that series published alike are drawn alike. Of groups that
-    are spread over shards, and so are too large for one place, each series is drawn by itself.
+    The draw depends on a hash of what is published, so series published alike are drawn together. For groups that are
+    spread over shards, and so too large for one place, each series is drawn separately.
     """
     if share >= 1.0:
         return candidate
@@ -164,7 +164,7 @@ def _starts(sizes: Sequence[int]) -> list[int]:
 
 
 def _moved(numbers: Rows, by: int) -> Rows:
-    """Numbers that start later; -1 stays."""
+    """Numbers shifted by an offset; -1 stays."""
     return np.where(numbers < 0, numbers, numbers + by)
 
 

@@ -34,7 +34,7 @@ class Measure(Described):
     needs_envelopes: ClassVar[bool] = False
     """Whether it says nothing about published values."""
     takes_rows: ClassVar[bool] = False
-    """Whether `measure` takes `rows`: which original each published series is, where some were suppressed."""
+    """Whether `measure` takes `rows`: which original each published series is, if some were suppressed."""
 
     @property
     def unit(self) -> Unit:

@@ -57,8 +57,8 @@ class Method(Described):
 
     @staticmethod
     def account(parameters: Mapping[str, Any]) -> str:
-        """What was done to the series, as a sentence for people who do not know the method; empty if its summary
-        must do. From the parameters of a recipe, which may be anyone's."""
+        """What was done to the series, as a sentence for people who do not know the method; empty if its summary is
+        used. From the parameters of a recipe, which may be anyone's."""
         return ""
 
     @property
@@ -68,7 +68,7 @@ class Method(Described):
 
     @property
     def each_step(self) -> tuple[Method, ...]:
-        """The methods that are applied one after another; itself where it is one."""
+        """The methods that are applied one after another; itself if it is a single one."""
         return (self,)
 
     @property
@@ -91,14 +91,14 @@ class Method(Described):
         return self
 
     def knowing(self, **facts: Any) -> Self:
-        """The same method with facts of a panel that are no parameters of it."""
+        """The same method with facts about a panel that are not parameters."""
         found = copy(self)
         for name, fact in facts.items():
             object.__setattr__(found, name, fact)
         return found
 
     def of_shard(self, number: int) -> Self:
-        """The same method for one shard, where it does something else there."""
+        """The same method for one shard, if it works differently there."""
         return self
 
     @overload

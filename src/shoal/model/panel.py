@@ -54,7 +54,7 @@ class Panel:
     values
         Array (series, instants) or (series, instants, channels); NaN = missing. Infinite values are refused.
     ids
-        One identifier per series, unique in the canonical spelling of `shoal.model.names.text_of`.Default: row
+        One identifier per series, unique in the canonical spelling of `shoal.model.names.text_of`. Default: row
         positions. Never published.
     times
         One instant per column, strictly increasing: datetimes, or integers. Default: 0, 1, 2, ... With `timezone` these
@@ -238,7 +238,7 @@ class Panel:
             return chosen
         return chosen._with(values=chosen.values[:, columns], times=self.times[columns])
 
-    __iter__ = None  # rows of a panel are no panels; `panel.values` and `panel.ids` can be walked through
+    __iter__ = None  # rows of a panel are not panels; iterate over `panel.values` and `panel.ids`
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The readings, for numpy."""
@@ -346,7 +346,7 @@ def _as_values(values: ArrayLike, *, copy: bool) -> NDArray[np.float64]:
             "Change the unit or remove those series."
         )
     array.setflags(write=False)
-    # A view of a locked array cannot be unlocked by whoever gets it.
+    # A view of a read-only array cannot be made writable by its receiver.
     return array.view()
 
 

@@ -1,7 +1,7 @@
-"""A panel too large for one place: some of the subjects with all their series in each shard, wherever shards lie.
+"""A panel too large for one place, in shards: each has some of the subjects with all their series.
 
-A shard is a `Panel` of its own. Where shards lie and what runs the work on them is an engine's business; here is what
-everybody else needs to know.
+A shard is a `Panel`. Where shards are stored and what runs the work on them is up to an engine; here is what everything
+else needs to know.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shoal.model.panel import Origin, Panel
 from shoal.model.roles import Roles
 
 MOST_SAMPLED = 192 * 2**20
-"""Bytes of a sample: it is put together in one place."""
+"""Largest size of a sample in bytes: it is assembled in one place."""
 
 RUN = 32
 """Results that are merged at once: those of this many shards in a row, then this many of what came of it."""
@@ -32,10 +32,10 @@ R = TypeVar("R")
 
 
 class Store(ABC, Generic[T]):
-    """Items that lie somewhere, each small enough for one worker.
+    """Items stored somewhere, each small enough for one worker.
 
-    Work gets the number of the shard and the item. It must survive pickling, and be a function of what it gets and of
-    nothing else: what is lost with a worker is computed again.
+    Work gets the number of the shard and the item. It must survive pickling, and depend only on its arguments: what is
+    lost with a worker is computed again.
     """
 
     n_shards: int
@@ -56,24 +56,25 @@ class Store(ABC, Generic[T]):
 
     @abstractmethod
     def each(self, work: Callable[[int, T], U], tell: Callable[[int, U], Any] | None = None) -> Store[U]:
-        """Large results, which stay where they are; `told` has what `tell` says of each of them."""
+        """Large results, which stay where they are; `told` has what `tell` returns for each."""
 
     @abstractmethod
     def told(self) -> list[Any]:
-        """What was told of each item when it was made: small, and read without the items."""
+        """What `tell` returned for each item when it was made: small, and readable without the items."""
 
     @abstractmethod
     def persist(self) -> None:
-        """Make the items once, where they are to be used more than once."""
+        """Compute the items once, if they are used more than once."""
 
     @abstractmethod
     def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
-        """Some shards together in one place, in the order given; small results, in the order of the parts."""
+        """Process several shards together in one place, in the given order; small results, in the order of the
+        parts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """What is known of all shards of a panel together."""
+    """What is known about all shards of a panel together."""
 
     n_series: int
     n_subjects: int
@@ -103,23 +104,23 @@ class Whole:
 
 
 class Series(Protocol):
-    """All series of a panel, wherever an engine has them, before they are split into shards."""
+    """All series of a panel, wherever an engine stores them, before they are split into shards."""
 
     @property
     def whole(self) -> Whole:
-        """What is known of them together."""
+        """What is known about them together."""
         ...
 
     def split(self, plan: ShardPlan) -> tuple[Store[Panel], tuple[int, ...]]:
-        """Shards, similar subjects together; and for each a number of the one attribute value in it, -1 for several."""
+        """Shards of similar subjects; and for each the number of its only attribute value, -1 for several."""
         ...
 
     def sample(self, n_series: int, seed: int) -> Panel:
-        """About so many series in memory, of subjects drawn by a hash of their names, sorted by id."""
+        """About this many series in memory, of subjects drawn by a hash of their names, sorted by id."""
         ...
 
     def hold_out(self, share: float, seed: int) -> tuple[Series, Series]:
-        """Everybody else, and about a share of the subjects, drawn by the seed and the readings."""
+        """Split off about a share of the subjects, drawn by the seed and the readings: the others, and those."""
         ...
 
     def names(self) -> list[str]:
@@ -136,7 +137,7 @@ class PanelReader(Protocol):
 
 
 class SeriesLabels(Protocol):
-    """What sorts series by their names, each by itself."""
+    """Assigns series to strata by their names, each separately."""
 
     def labels(self, ids: Sequence[Any], subjects: Sequence[Any]) -> NDArray[np.int64]:
         """A number for each series, from its id and its subject."""
@@ -145,14 +146,14 @@ class SeriesLabels(Protocol):
 
 @dataclass(frozen=True)
 class Strata:
-    """What a method must not mix: series that differ in these attributes, or in what sorts them by name.
+    """What a method must not mix: series that differ in these attributes, or in their stratum by name.
 
     Parameters
     ----------
     attributes
         Names; a stratum has the same entries in all of them.
     labels
-        What sorts series by their names.
+        Assigns series to strata by name.
     whole
         Whether a method wants all subjects of a stratum in one shard.
     """
@@ -164,15 +165,15 @@ class Strata:
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """How a panel is to be split.
+    """How a panel must be split.
 
     Parameters
     ----------
     size
         About how many subjects a shard has, up to twice as many; None: a size that follows from the data.
     least
-        What a shard has at least, whatever the size asked for; and what it has at least of every stratum, or else all
-        of it.
+        The fewest subjects of a shard, whatever the requested size; and the fewest of every stratum in it, unless it
+        has all of them.
     within
         What the steps of a method must not mix.
     features
@@ -186,7 +187,7 @@ class ShardPlan:
 
 
 class Shards(Generic[T]):
-    """Items of one kind, a shard each: panels, or the candidates that a method makes of them."""
+    """Items of one kind, one per shard: panels, or the candidates that a method makes from them."""
 
     store: Store[T]
     whole: Whole
@@ -211,7 +212,7 @@ def added(several: Sequence[Any]) -> Any:
 
 
 class _Unsplit(Store[Any]):
-    """Where there are no shards yet."""
+    """A placeholder for shards that do not exist yet."""
 
     n_shards = 0
 
@@ -243,13 +244,13 @@ class PanelShards(Shards[Panel]):
     series
         All series, as they were read; a method splits them as it needs.
     whole
-        What is known of them together.
+        What is known about them together.
     size
-        The size of shards that was asked for; None: one that follows from the data.
+        The requested size of shards; None: one that follows from the data.
     store
         The shards.
     values
-        For each shard a number of the one attribute value in it, -1 where there are several.
+        For each shard, the number of its only attribute value, -1 if there are several.
     """
 
     series: Series
@@ -260,7 +261,7 @@ class PanelShards(Shards[Panel]):
 
     @classmethod
     def of(cls, series: Series, size: int | None = None) -> PanelShards:
-        """Series that are still to be split."""
+        """Series that are not yet split."""
         if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
             raise ParameterError("shard_size must be a whole number of subjects, at least 1.")
         return cls(series=series, whole=series.whole, size=size)
@@ -286,17 +287,18 @@ class PanelShards(Shards[Panel]):
         return self.whole.roles
 
     def split(self, plan: ShardPlan) -> PanelShards:
-        """The same in shards, of the size asked for."""
+        """The same in shards of the requested size."""
         store, values = self.series.split(plan if plan.size is not None else replace(plan, size=self.size))
         return replace(self, store=store, values=values)
 
     def affordable(self, n_series: int) -> int:
-        """So many series, or as many as may come to one place with what is published of them: of long ones fewer."""
+        """This many series, or as many as fit in one place with what is published of them: fewer if they are long."""
         per_series = 24 * self.whole.n_instants * self.whole.n_channels  # original, published and curve
         return min(n_series, max(100, MOST_SAMPLED // per_series))
 
     def hold_out(self, share: float, seed: int) -> tuple[PanelShards, PanelShards]:
-        """Everybody else, and about a share of the subjects, drawn by the seed and the readings; still to be split."""
+        """Split off about a share of the subjects, drawn by the seed and the readings: the others, and those, not yet
+        split."""
         rest, out = self.series.hold_out(share, seed)
         return PanelShards.of(rest, self.size), PanelShards.of(out, self.size)
 
@@ -305,7 +307,7 @@ class PanelShards(Shards[Panel]):
         return replace(self, store=_Unsplit())
 
     def sample(self, n_series: int, seed: int = 0) -> Panel:
-        """About so many series in memory, of subjects drawn by a hash of their names."""
+        """About this many series in memory, of subjects drawn by a hash of their names."""
         return self.series.sample(n_series, seed)
 
     def __repr__(self) -> str:

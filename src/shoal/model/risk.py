@@ -44,7 +44,7 @@ class Interval:
         z = NormalDist().inv_cdf(0.5 + level / 2.0)
         middle = (share + z * z / (2 * n)) / (1 + z * z / n)
         reach = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-        # At 0 and 1 rounding may leave the share itself a hair outside.
+        # At 0 and 1, rounding may leave the share itself slightly outside.
         return Interval(max(0.0, min(middle - reach, share)), min(1.0, max(middle + reach, share)), level)
 
 

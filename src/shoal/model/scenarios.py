@@ -118,7 +118,7 @@ class Scenarios(Profiles):
         return found
 
     def take(self, rows: ArrayLike) -> Self:
-        """Some groups by position, without their names; a group may come several times."""
+        """Some groups by position, without their names; a group may occur several times."""
         chosen = np.asarray(rows, dtype=np.int64)
         return replace(self, values=self.values[chosen], counts=self.counts[chosen], names=())
 
@@ -151,5 +151,5 @@ class Scenarios(Profiles):
 
 
 def round_spreads(spreads: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Spreads to so many digits as are published."""
+    """Spreads rounded to the published number of digits."""
     return np.array([float(f"{spread:.{SPREAD_DIGITS}g}") for spread in spreads.tolist()], dtype=np.float64)

@@ -17,7 +17,7 @@ class ValueSuppression:
 
 @dataclass(frozen=True)
 class Suppression:
-    """What a method does not publish, in total and by sensitive value; for the publisher alone.
+    """What a method does not publish, in total and by sensitive value; for the publisher only.
 
     Counts before suppression say which values the suppressed have. Someone who sees that a person is missing from the
     release would learn their value from them, and l-diversity would not help. So these counts are in no release.
@@ -29,7 +29,7 @@ class Suppression:
     what
         What is counted.
     values
-        Of events each sensitive value, the most frequent of the originals first.
+        For events, each sensitive value, the most frequent of the originals first.
     """
 
     kept: int

@@ -1,7 +1,7 @@
-"""Questions to a panel or a release, with the same call: `query.count(data)`.
+"""Queries on a panel or a release, with the same call: `query.count(data)`.
 
-Over originals an answer is exact. Over envelopes a value is taken to lie anywhere in its range with the same chance,
-and a shape is what its word says. To ask many questions of the same data, `prepare` it once.
+On originals, an answer is exact. On envelopes, a value is assumed to be uniform in its range, and a shape is what its
+word says. To run many queries on the same data, `prepare` it once.
 """
 
 from shoal.queries.combined import Combined

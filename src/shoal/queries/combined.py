@@ -1,4 +1,4 @@
-"""Values in ranges and a shape, both."""
+"""Conditions on values and on the shape."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from shoal.queries.range_count import RangeCount
 
 @dataclass(frozen=True)
 class Combined(Query):
-    """How many series lie in ranges of values and have a shape as asked.
+    """How many series lie in ranges of values and have a given shape.
 
-    Of envelopes, the sum of the shares of the ranges over the series whose shape matches: values inside an envelope are
-    taken not to depend on the shape.
+    For envelopes, the sum of the shares of the ranges over the series whose shape matches: values inside an envelope
+    are assumed to be independent of the shape.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class Combined(Query):
             raise ParameterError("Combined needs a RangeCount and a PatternRange or PatternSimilarity, in this order.")
 
     def shares(self, data: Data) -> NDArray[np.float64]:
-        """For each row how likely it meets both conditions."""
+        """For each row, the probability that it meets both conditions."""
         ready = prepare(data)
         return self.values.shares(ready) * self.pattern.shares(ready)
 
     def matches(self, data: Data) -> NDArray[np.bool_]:
-        """For each row whether it meets both conditions."""
+        """For each row, whether it meets both conditions."""
         ready = prepare(data)
         return self.values.matches(ready) & self.pattern.matches(ready)

@@ -1,20 +1,21 @@
 """Estimate the ranges and letters that customised publishing left out.
 
 The value at an instant is x = μ + zσ, with μ and σ >= 0 the mean and deviation of the series and z its normalised value
-there. A letter says [floor, ceil] of z: its breakpoints, and for the outermost letters ∓√(n - 1), which no normalised
-value of n instants exceeds (one spike has it; the paper's √n is looser). So anyone who knows ranges [low, high] knows
+there. A letter gives [floor, ceil] for z: its breakpoints, and for the outermost letters ∓√(n - 1), which no normalised
+value of n instants exceeds (a single spike attains it; the paper's √n is looser). So anyone who knows ranges [low,
+high] knows
 
     μ + floor(j) σ <= high(j)           μ + ceil(j) σ >= low(j)           for each of the m instants j with a range
     m μ - σ Σ ceil(i) <= Σ high(j)      m μ - σ Σ floor(i) >= Σ low(j)    i being all other instants: Σ z = 0
 
 and a value with letter α lies between the least μ + floor(α) σ and the largest μ + ceil(α) σ. Each is a linear program
-in two unknowns. Where every instant has a range, σ is at most half the distance of the lowest and highest end
-(Popoviciu); else a program has a solution unless σ can grow without end along with the objective, which is seen from
-the constraints. Besides (lemma 1), it lies above low(j) of every instant with a lower letter and below high(j) of every
-one with a higher letter.
+in two unknowns. If every instant has a range, σ is at most half the distance between the lowest and highest end
+(Popoviciu); else a program has a solution unless σ can grow without bound along with the objective, which the
+constraints show. Besides (lemma 1), it lies above low(j) of every instant with a lower letter and below high(j) of
+every one with a higher letter.
 
-Series published with the same ranges, level and word have the same estimates: each such class is worked on once, and
-the programs of many classes are one program with a matrix of blocks.
+Series published with the same ranges, level and word have the same estimates: each such class is solved once, and the
+programs of many classes form one program with a block matrix.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ OpenEnds = Literal["release", "series"]
 
 @dataclass(frozen=True, eq=False)
 class Estimation:
-    """Envelopes and words for all instants of a release, and how far they can be relied on.
+    """Envelopes and words for all instants of a release, and how reliable they are.
 
     Parameters
     ----------
     envelopes
-        Ranges and letters for every instant that has either: published ones as they are, the others estimated.
+        Ranges and letters for every instant that has either: published ones unchanged, the others estimated.
     estimated_ranges, estimated_letters
         Which instants have no published range, and which no published letter.
     assumed
-        (series, instants): where an end of a range follows from nothing that is published, and is taken as
-        `open_ends` says.
+        (series, instants): whether an end of a range does not follow from what is published, and is set as `open_ends`
+        says.
     """
 
     envelopes: Envelopes
@@ -63,18 +64,18 @@ class Estimation:
 def complete(envelopes: Envelopes, *, open_ends: OpenEnds = "release") -> Envelopes:
     """Ranges and letters for every instant that has either; a release where all have both is returned as it is.
 
-    A range is what the letter and the published ranges leave possible: every original lies in it whose word is its
-    own, unless nothing bounds an end, which then is assumed; `estimate` tells where. A letter is the one whose own
-    range overlaps the published one most, the lower of two.
+    A range is what the letter and the published ranges leave possible: every original whose word is its own lies in it,
+    unless nothing bounds an end, which is then assumed; `estimate` says where. A letter is the one whose own range
+    overlaps the published one most, the lower in a tie.
 
     Parameters
     ----------
     envelopes
         A release with ranges of some instants and words of others; at least one must have both.
     open_ends
-        What an end is taken to be that nothing bounds: the lowest or highest of all published ranges ("release",
-        wide, so that few originals lie outside) or of those of the same series ("series", nearer to the truth on the
-        average: queries take it).
+        The value of an end that nothing bounds: the lowest or highest of all published ranges ("release", wide, so that
+        few originals lie outside) or of those of the same series ("series", closer to the truth on average; queries use
+        it).
 
     Examples
     --------
@@ -141,7 +142,7 @@ class _Given(NamedTuple):
     levels: NDArray[np.int64]
     floor: Array
     ceil: Array
-    """What [level, letter + 1] says of a normalised value; column 0 is for no letter."""
+    """What [level, letter + 1] says about a normalised value; column 0 is for no letter."""
     n_unknown: int
     """Instants the words were formed over, of which nothing is published."""
 
@@ -170,7 +171,7 @@ class _Given(NamedTuple):
     def filled(
         self, lowest_end: Array, highest_end: Array
     ) -> tuple[Array, Array, NDArray[np.int64], NDArray[np.bool_]]:
-        """Low, high and letters without gaps, and where an end is that given for what nothing bounds."""
+        """Low, high and letters without gaps, and where an end is assumed because nothing bounds it."""
         no_range, no_letter = np.isnan(self.low[0]), self.letters[0] < 0
         lowest, highest = self.letter_bounds(no_range, every_letter=bool(no_letter.any()))
         is_open = np.isinf(lowest) | np.isinf(highest)
@@ -190,7 +191,7 @@ class _Given(NamedTuple):
         return low, high, letters, assumed
 
     def letter_bounds(self, no_range: NDArray[np.bool_], *, every_letter: bool) -> tuple[Array, Array]:
-        """For each row and letter between which values it lies, infinite if nothing tells; of the letters needed."""
+        """For each row and needed letter, the values between which it lies; infinite if unknown."""
         lowest, highest = (np.full((len(self.low), MOST_LETTERS), end) for end in (-np.inf, np.inf))
         both = ~no_range & (self.letters[0] >= 0)
         low, high, letters = self.low[:, both], self.high[:, both], self.letters[:, both]
@@ -210,7 +211,7 @@ class _Given(NamedTuple):
         return np.where(contrary, -np.inf, lowest), np.where(contrary, np.inf, highest)
 
     def region(self, no_range: NDArray[np.bool_]) -> _Region:
-        """What is known of mean and deviation of each row."""
+        """What is known about the mean and deviation of each row."""
         low, high = self.low[:, ~no_range], self.high[:, ~no_range]
         offset = low.min(axis=1)
         width = high.max(axis=1) - offset
@@ -231,7 +232,7 @@ class _Given(NamedTuple):
 
 
 class _Lines(NamedTuple):
-    """±μ + slope σ <= limit, for each row several; only those where `kept`."""
+    """±μ + slope σ <= limit, several for each row; only those with `kept`."""
 
     slope: Array
     limit: Array
@@ -250,9 +251,9 @@ class _Region(NamedTuple):
     slack: Array
 
     def ends(self, row: NDArray[np.int64], floor: Array, ceil: Array) -> tuple[Array, Array]:
-        """For each row the least μ + floor σ and the largest μ + ceil σ, infinite if there is none."""
+        """For each row, the least μ + floor σ and the largest μ + ceil σ, infinite if there is none."""
         steepest, flattest = self.at_most.slope[row, 0], -self.at_least.slope[row, 0]
-        # The deviation may grow where no letters are far enough apart.
+        # The deviation may grow if no letters are far enough apart.
         endless = (steepest <= flattest + _SLACK) & np.isinf(self.widest[row])
         bounded = ~(endless & (floor < flattest)), ~(endless & (ceil > steepest))
         found = []
@@ -266,7 +267,7 @@ class _Region(NamedTuple):
         return found[0], found[1]
 
     def _least(self, row: NDArray[np.int64], sign: float, slope: Array) -> Array:
-        """For each row the least sign μ + slope σ; -infinity where nothing is possible at all."""
+        """For each row, the least sign μ + slope σ; -infinity if nothing is possible at all."""
         from scipy.optimize import linprog
         from scipy.sparse import csr_array
 
@@ -295,7 +296,7 @@ class _Region(NamedTuple):
             return best
         if len(row) == 1:
             return np.array([-np.inf])
-        # One class whose ranges and word contradict each other spoils them all: find it.
+        # A class whose ranges and word contradict each other makes the whole program infeasible: find it.
         half = len(row) // 2
         return np.concatenate(
             [self._least(row[:half], sign, slope[:half]), self._least(row[half:], sign, slope[half:])]
@@ -303,7 +304,7 @@ class _Region(NamedTuple):
 
 
 def _limits(n: int) -> tuple[Array, Array]:
-    """Between which normalised values each letter of each level lies, [level, letter + 1]; column 0 is for none."""
+    """The normalised values between which each letter of each level lies, [level, letter + 1]; column 0 is for none."""
     furthest = np.sqrt(max(n - 1, 0))
     floor = np.full((MOST_LETTERS + 1, MOST_LETTERS + 1), -furthest)
     ceil = -floor
@@ -318,7 +319,8 @@ def _beside(x: Array, further: Array) -> Array:
 
 
 def _tightest(slope: Array, limit: Array) -> _Lines:
-    """Lines by falling slope; one is superfluous, as σ >= 0, where a line at least as steep has a limit as low."""
+    """Lines by decreasing slope; because σ >= 0, a line is superfluous if one at least as steep has a limit at least as
+    low."""
     order = np.lexsort((limit, -slope), axis=-1)
     slope, limit = (np.take_along_axis(x, order, axis=1) for x in (slope, limit))
     before = np.minimum.accumulate(limit, axis=1)[:, :-1]

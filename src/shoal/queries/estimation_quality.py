@@ -17,7 +17,7 @@ from shoal.queries.instants import find_instants
 
 @dataclass(frozen=True)
 class EstimationQuality:
-    """What a publisher, who has the originals, finds about the estimates of a reader; NaN where nothing is estimated.
+    """What a publisher, who has the originals, finds about a reader's estimates; NaN if nothing is estimated.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class EstimationQuality:
     inside
         Share of them in which the original value lies.
     assumed
-        Share of them with an end that follows from nothing and is that of all published ranges.
+        Share of them with an end that nothing bounds, taken from all published ranges.
     width
         Median width of the estimated ranges over that of the published ones.
     letters
@@ -54,11 +54,11 @@ def judge_estimation(
     Parameters
     ----------
     original
-        The panel the release was made of, all instants.
+        The panel the release was made from, with all instants.
     published
         The release.
     rows
-        Which original each published series is, where some were suppressed: `candidate.private.rows`.
+        Which original each published series is, if some were suppressed: `candidate.private.rows`.
 
     Examples
     --------

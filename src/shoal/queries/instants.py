@@ -1,4 +1,4 @@
-"""The instants a query names, found among those of the data."""
+"""The instants that a query names, located in the data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def as_instant(time: Any) -> Instant:
 
 
 def as_stored(time: Instant, timezone: str | None) -> int | np.datetime64:
-    """The instant as data of that time zone holds it: in UTC where it has one, else what the clock showed.
+    """The instant as stored in data of that time zone: in UTC if it has one, else the clock time.
 
     Examples
     --------

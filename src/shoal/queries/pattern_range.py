@@ -41,7 +41,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Ratio:
-    """x[second] / x[first] lies in [low, high], ends included, for the normalised series x; not where x[first] is 0.
+    """x[second] / x[first] lies in [low, high], ends included, for the normalised series x; false if x[first] is 0.
 
     Examples
     --------
@@ -79,14 +79,14 @@ def _settle(condition: Any) -> None:
 class PatternRange(Query):
     """Which series have a shape whose features lie in given ranges, all of them.
 
-    Features are functions of the series normalised to mean 0 and deviation 1: exact for a panel, of the values that
-    the words stand for in envelopes, of the mean curves in group profiles. A constant series is 0 throughout; one with
+    Features are functions of the series normalised to mean 0 and deviation 1: exact for a panel; for envelopes, of the
+    values that the words stand for; for group profiles, of the mean curves. A constant series is 0 throughout; one with
     a gap has no shape and never matches.
 
     Parameters
     ----------
     conditions
-        `Difference` or `Ratio`, at least one. A narrow range asks for more than a coarse word can tell.
+        `Difference` or `Ratio`, at least one. A narrow range asks for more than a coarse word can express.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class PatternRange(Query):
         object.__setattr__(self, "conditions", kept)
 
     def matches(self, data: Data) -> NDArray[np.bool_]:
-        """For each row whether its shape meets all conditions."""
+        """For each row, whether its shape meets all conditions."""
         ready = prepare(data)
         wanted = [time for condition in self.conditions for time in (condition.first, condition.second)]
         places = find_instants(wanted, ready.pattern_times, ready.timezone)

@@ -19,9 +19,9 @@ from shoal.queries.query import Query
 class PatternSimilarity(Query):
     """Which series have a shape at a distance of at most `within` from that of a sequence.
 
-    The feature vector p(x) holds the differences x[j] - x[i] of all pairs i < j of the normalised series; the distance
-    is D(x, q) = 1 - cos(p(x), p(q)), between 0 and 2. The n (n - 1) / 2 differences are never formed: for x and q
-    of mean 0
+    The feature vector p(x) contains the differences x[j] - x[i] of all pairs i < j of the normalised series; the
+    distance is D(x, q) = 1 - cos(p(x), p(q)), between 0 and 2. The n (n - 1) / 2 differences are never formed: for x
+    and q of mean 0
 
         Σ over i < j of (x[j] - x[i]) (q[j] - q[i]) = n Σ x[i] q[i]
 
@@ -35,7 +35,7 @@ class PatternSimilarity(Query):
     sequence
         One number for each instant of the shapes, in any unit.
     within
-        The largest distance that counts as similar. Below the pattern loss of a release its answers are chance.
+        The largest distance that counts as similar. Below the pattern loss of a release, its answers are random.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class PatternSimilarity(Query):
         return unit_rows(np.array([self.sequence]))
 
     def matches(self, data: Data) -> NDArray[np.bool_]:
-        """For each row whether its shape is similar enough."""
+        """For each row, whether its shape is similar enough."""
         near: NDArray[np.bool_] = self.distances(data) <= self.within
         return near
 

@@ -18,7 +18,7 @@ from shoal.queries.estimation import complete
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What queries need of the data, worked out once: ranges, weights, shapes and their directions.
+    """What queries need from the data, computed once: ranges, weights, shapes and their directions.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Prepared:
 
     @property
     def timezone(self) -> str | None:
-        """The zone in which people name its instants."""
+        """The time zone in which people name its instants."""
         return self.data.timezone
 
     @property
@@ -63,14 +63,14 @@ class Prepared:
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """How many each row stands for: the subjects of a group, else 1."""
+        """The number that each row stands for: the subjects of a group, else 1."""
         if isinstance(self.data, Profiles):
             return self.data.counts.astype(np.float64)
         return np.ones(len(self.data))
 
     @cached_property
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Between which values each row lies at each instant; of a group, its mean stands for all."""
+        """The values between which each row lies at each instant; for a group, its mean."""
         if isinstance(self.data, Envelopes):
             return self.data.low, self.data.high
         values = self.data.values[..., 0] if isinstance(self.data, Profiles) else self.data.values
@@ -79,14 +79,14 @@ class Prepared:
 
     @cached_property
     def shapes(self) -> NDArray[np.float64]:
-        """Every series with mean 0 and deviation 1; of envelopes, what the words say of it."""
+        """Every series with mean 0 and deviation 1; for envelopes, what the words say about it."""
         if isinstance(self.data, Envelopes):
             return reconstruct(parse(self.data.patterns), self.data.levels)
         return normalize(self.bounds[0])
 
     @cached_property
     def directions(self) -> NDArray[np.float64]:
-        """Every shape with mean 0 and length 1, or all 0 where it is constant."""
+        """Every shape with mean 0 and length 1, or all 0 if it is constant."""
         return unit_rows(self.shapes if isinstance(self.data, Envelopes) else self.bounds[0])
 
 
@@ -95,7 +95,7 @@ Data = Panel | Envelopes | Profiles | Prepared
 
 
 def prepare(data: Data) -> Prepared:
-    """The data in the form queries read; what is prepared already stays as it is.
+    """The data in the form that queries read; already prepared data is returned as it is.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Random queries to try a release with."""
+"""Random queries for testing a release."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def random_queries(
 ) -> list[Query]:
     """Draw queries that at least one original series answers.
 
-    Every query is drawn around a series of the panel, each with the same chance, so that no answer is empty and no
-    relative error divides by 0. "range": 1 to `most_conditions` different instants, each number as likely; with w of
-    them, each range covers a share selectivity^(1/w) of the series, by rank, and lies anywhere around the value of the
-    drawn series. "pattern-range": the same on the differences of pairs of instants of the normalised series.
-    "pattern-similarity": the drawn series itself, within λ times `tolerance`, λ uniform between 1 and 10. "combined": a
-    "range" and one of the two kinds of pattern, by the toss of a coin, around the same series.
+    Every query is drawn around a random series of the panel, so that no answer is empty and no relative error divides
+    by 0. "range": 1 to `most_conditions` different instants, each number as likely; with w of them, each range covers a
+    share selectivity^(1/w) of the series, by rank, and lies anywhere around the value of the drawn series.
+    "pattern-range": the same on the differences of pairs of instants of the normalised series. "pattern-similarity":
+    the drawn series itself, within λ times `tolerance`, λ uniform between 1 and 10. "combined": a "range" and one of
+    the two kinds of pattern, chosen at random, around the same series.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def random_queries(
     tolerance
         The mean pattern loss of the release under test, for the kinds that ask for similarity.
     selectivity
-        Share of the series that a query would find if instants were independent. Small ones are hard on a release.
+        Share of the series that a query would find if instants were independent. Small values are hard on a release.
     most_conditions
         Largest number of ranges in a query.
 
@@ -67,8 +67,9 @@ def random_queries(
 
     References
     ----------
-    The paper on (k, P)-anonymity, section 7.1. It draws the querying series and λ as here; how many instants, and how
-    wide the ranges, it leaves to a reference: here the share of the series is fixed, as is usual for range counts.
+    The paper on (k, P)-anonymity, section 7.1. The paper draws the querying series and λ as here; for the number of
+    instants and the width of ranges it cites a reference: here the share of the series is fixed, as is usual for range
+    counts.
     """
     if kind not in get_args(Kind):
         raise ParameterError(f"kind must be one of {', '.join(get_args(Kind))}.")

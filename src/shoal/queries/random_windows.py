@@ -1,4 +1,4 @@
-"""Random window queries to try a release of events with."""
+"""Random window queries for testing a release of events."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def random_windows(
 ) -> list[WindowCount]:
     """Draw window queries that at least one original event answers.
 
-    Every query is drawn around an event, each with the same chance: a stretch of 1 to `longest` snapshots that contains
-    it, its sensitive value, and a condition on each quasi-identifier that it meets. With q of those, each condition is
-    met by about a share selectivity^(1/q) of all events: a range by rank around a number, a set of words that holds the
-    event's own.
+    Every query is drawn around a random event: a stretch of 1 to `longest` snapshots that contains it, its sensitive
+    value, and a condition on each quasi-identifier that it meets. With q of those, each condition is met by about a
+    share selectivity^(1/q) of all events: a range by rank around a number, or a set of words that contains the event's
+    own.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def random_windows(
     n, seed
         How many; the same seed draws the same queries.
     longest
-        Most snapshots of a window.
+        The largest number of snapshots in a window.
     selectivity
         Share of the events of a window that would meet the conditions on quasi-identifiers if these were independent.
 
@@ -69,7 +69,7 @@ def random_windows(
 
 
 class _Column:
-    """A quasi-identifier, ready for conditions that a share of all events meets."""
+    """A quasi-identifier, prepared for conditions that a given share of all events meets."""
 
     def __init__(self, values: pl.Series, share: float) -> None:
         self.entries = values.to_list()

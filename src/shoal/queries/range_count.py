@@ -22,20 +22,19 @@ Ranges = tuple[tuple[Instant, float, float], ...]
 class RangeCount(Query):
     """How many series lie in a range at each of some instants.
 
-    Of a panel, the number of series with lo <= x[t] <= hi for every (t, lo, hi) asked; a missing value lies in no
-    range. Of envelopes, where a value is taken to lie anywhere in [low, high] with the same chance and instants are
-    taken to be independent,
+    For a panel, the number of series with lo <= x[t] <= hi for every given (t, lo, hi); a missing value lies in no
+    range. For envelopes, where a value is assumed to be uniform in [low, high] and instants to be independent,
 
         Σ over series of Π over (t, lo, hi) of |[low[t], high[t]] ∩ [lo, hi]| / (high[t] - low[t])
 
-    and where low[t] = high[t] the factor is 1 if that value lies in [lo, hi], else 0. Of group profiles, the subjects
-    of the groups whose mean lies in every range.
+    and if low[t] = high[t], the factor is 1 if that value lies in [lo, hi], else 0. For group profiles, the subjects of
+    the groups whose mean lies in every range.
 
     Parameters
     ----------
     ranges
-        From instant to (lo, hi), ends included; infinite ends are open. A sequence of (instant, lo, hi) will do. More
-        instants ask for fewer series, and multiply the errors of the estimate.
+        From instant to (lo, hi), ends included; infinite ends are open. A sequence of (instant, lo, hi) also works.
+        More instants select fewer series and multiply the errors of the estimate.
 
     Examples
     --------
@@ -65,7 +64,7 @@ class RangeCount(Query):
         object.__setattr__(self, "ranges", kept)
 
     def shares(self, data: Data) -> NDArray[np.float64]:
-        """For each row how likely its values lie in the ranges."""
+        """For each row, the probability that its values lie in the ranges."""
         ready = prepare(data)
         low, high = ready.bounds
         result = np.ones(len(low))
@@ -76,7 +75,7 @@ class RangeCount(Query):
         return result
 
     def matches(self, data: Data) -> NDArray[np.bool_]:
-        """For each row whether its values lie in the ranges."""
+        """For each row, whether its values lie in the ranges."""
         ready = prepare(data)
         if isinstance(ready.data, Envelopes):
             raise ParameterError(
@@ -87,7 +86,7 @@ class RangeCount(Query):
 
 
 def overlap_shares(low: NDArray[np.float64], high: NDArray[np.float64], lo: float, hi: float) -> NDArray[np.float64]:
-    """The share of each [low, high] that lies in [lo, hi]; 0 or 1 where it is a single value, 0 where it is missing."""
+    """The share of each [low, high] that lies in [lo, hi]; 0 or 1 if it is a single value, 0 if it is missing."""
     single = ((lo <= low) & (low <= hi)).astype(np.float64)
     if low is high:
         return single

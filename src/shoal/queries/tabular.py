@@ -18,7 +18,7 @@ _FORMS = {
     ("group", "count", "mean"): ('"group"', '"count"', "mean", "mean"),
 }
 
-# A missing value, NULL or NaN, is in no range. It comes first: DuckDB holds NaN above infinity.
+# A missing value, NULL or NaN, is in no range. It comes first: DuckDB sorts NaN above infinity.
 _SHARE = """
     CASE WHEN coalesce(isnan({low}) OR isnan({high}), true) THEN 0.0
          WHEN {high} > {low} THEN greatest(least({high}, hi) - greatest({low}, lo), 0.0) / ({high} - {low})
@@ -32,7 +32,7 @@ _COUNT = """
 
 
 def count_in_table(path: str | Path, query: RangeCount) -> float:
-    """Count over a published table with DuckDB: the same as `query.count` of the release in memory.
+    """Count in a published table with DuckDB: the same as `query.count` on the release in memory.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def count_in_table(path: str | Path, query: RangeCount) -> float:
     1.0
     """
     import duckdb
-    import pyarrow.parquet as pq  # here, because those who ask in memory need not load it
+    import pyarrow.parquet as pq  # imported here, because queries in memory do not need it
 
     if not isinstance(query, RangeCount):
         raise ParameterError("A table answers ranges of values only: give a RangeCount. Ask for patterns in memory.")
@@ -63,7 +63,7 @@ def count_in_table(path: str | Path, query: RangeCount) -> float:
         try:
             # The statistics of a file leave NaN out, and DuckDB would conclude from them that there is none.
             connection.execute("SET disabled_optimizers = 'statistics_propagation'")
-            # A name is a name: DuckDB would take one with brackets for a pattern, and columns from a folder a=1.
+            # Names are literal: DuckDB would treat brackets as a pattern, and a folder a=1 as a column.
             connection.from_parquet(glob.escape(str(file)), hive_partitioning=False).create_view("data")
             kinds = {name: str(kind) for name, kind, *_ in connection.execute("DESCRIBE data").fetchall()}
             row, weight, low, high = _form(set(kinds), file.name)

@@ -1,4 +1,4 @@
-"""How many events of a stretch of time are such and such."""
+"""How many events in a stretch of time meet conditions."""
 
 from __future__ import annotations
 
@@ -33,16 +33,15 @@ Condition = Any
 class WindowCount:
     """Count events from `start` to `end`, both included, that meet all conditions.
 
-    Over original events the answer is exact. Over bucketised events it is the usual estimate: inside a group every
-    sensitive value is taken to belong to each record with the same chance. Over generalised ones a value is taken to
-    lie anywhere in its coarse range, or among its listed words, with the same chance. Moved events count where they are
-    published.
+    On original events, the answer is exact. On bucketised events, it is the usual estimate: inside a group, every
+    sensitive value is equally likely to belong to each record. On generalised events, a value is assumed to be uniform
+    in its coarse range, or among its listed words. Moved events count where they are published.
 
     Parameters
     ----------
     start, end
-        The interval: dates, datetimes, integers, or text such as "2024-01-31", as the events have them; without an
-        offset by the clock of the events' time zone.
+        The interval: dates, datetimes, integers, or text such as "2024-01-31", as in the events; without an offset, on
+        the clock of the events' time zone.
     where
         For some columns, quasi-identifiers or the sensitive one, a condition: a value, a collection of values, or
         `Between(low, high)`.
@@ -64,7 +63,7 @@ class WindowCount:
         return float(count_windows([self], data)[0])
 
     def _in_coarse(self, data: EventTables) -> float:
-        """For each record the chance that its value lies where it is asked for, times that of the others."""
+        """For each record, the probability that it meets all conditions."""
         records = data.records.filter(self._inside(data.records, TIME))
         if data.sensitive in self.where:
             records = records.filter(_holds(data.sensitive, self.where[data.sensitive]))
@@ -95,7 +94,7 @@ def count_windows(queries: Sequence[WindowCount], data: Events | EventTables) ->
         return _sums(queries, data.frame, data.time, one)
     if data.counts is None:
         return np.array([query._in_coarse(data) for query in queries])
-    # For each group how many records match, times the share of its sensitive values that do.
+    # For each group, the number of matching records times the share of its sensitive values that match.
     found = np.zeros(len(queries))
     alike: dict[str, list[int]] = {}
     for at, query in enumerate(queries):
@@ -114,7 +113,7 @@ _AT_ONCE = 250  # queries of a pass
 def _sums(
     queries: Sequence[WindowCount], frame: pl.DataFrame, time: str, weights: pl.Series, *, without: str | None = None
 ) -> NDArray[np.float64]:
-    """The sum of the weights of all rows that each query asks for; conditions on one column may be left out."""
+    """The sum of the weights of all rows that each query selects; conditions on one column may be left out."""
     weighed = frame.with_columns(weights.alias("__weight"))
     found = []
     for first in range(0, len(queries), _AT_ONCE):
@@ -127,7 +126,7 @@ def _sums(
 
 
 def _sensitive_share(data: EventTables, counts: pl.DataFrame, condition: Condition) -> pl.Series:
-    """For each record the share of the sensitive values of its group that meet a condition."""
+    """For each record, the share of its group's sensitive values that meet a condition."""
     wanted = pl.lit(True) if condition is _ANY else _holds(data.sensitive, condition)
     found = counts.filter(wanted).group_by(TIME, GROUP).agg(pl.col(COUNT).sum().alias("__found"))
     sized = data.records.select(TIME, GROUP, pl.len().over(TIME, GROUP).alias("__size"))
@@ -136,7 +135,7 @@ def _sensitive_share(data: EventTables, counts: pl.DataFrame, condition: Conditi
 
 
 def coarse_share(records: pl.DataFrame, column: str, condition: Condition) -> pl.Series:
-    """For each record the chance that a coarse quasi-identifier meets a condition; 0 where it is missing."""
+    """For each record, the probability that a coarse quasi-identifier meets a condition; 0 if it is missing."""
     if records.is_empty():
         return pl.Series([], dtype=pl.Float64)
     if f"{column}_low" not in records.columns:
@@ -151,9 +150,9 @@ def coarse_share(records: pl.DataFrame, column: str, condition: Condition) -> pl
 
 
 def _overlap(low: pl.Series, high: pl.Series, start: Any, end: Any) -> pl.Series:
-    """The share of each range that lies between two values: of whole numbers by counting them.
+    """The share of each range that lies between two values; for whole numbers, by counting them.
 
-    A range without a low end, as some of its group have no value, is taken to begin where the lowest of all does.
+    A range without a lower end, because some of its group have no value, is assumed to begin at the lowest of all.
     """
     frame = pl.DataFrame({"low": low.cast(pl.Float64), "high": high.cast(pl.Float64)})
     lowest = pl.min_horizontal(pl.col("low").min(), "high")
@@ -181,7 +180,7 @@ def _share_of_list(listed: list[Any], condition: Condition) -> float:
 
 
 def _as_listed(value: Any) -> Any:
-    """A value as a coarse list has it: dates and datetimes are ISO text."""
+    """A value as in a coarse list: dates and datetimes are ISO text."""
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
@@ -199,7 +198,7 @@ def _values(condition: Condition) -> list[Any]:
 
 
 def _moment(time: Any, kind: pl.DataType) -> Any:
-    """A point of time as the column has it."""
+    """A point in time in the type of the column."""
     if kind.is_integer():
         try:
             return int(time)

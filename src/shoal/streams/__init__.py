@@ -1,4 +1,5 @@
-"""The same methods on data that arrives: snapshots closed by a stated rule, a window, and a state that survives."""
+"""The same methods on arriving data: snapshots closed by a stated rule, a window, and a state that survives
+restarts."""
 
 from shoal.streams.arrivals import Arrivals
 from shoal.streams.incremental import IncrementalMicroaggregation

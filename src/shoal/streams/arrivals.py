@@ -1,4 +1,4 @@
-"""From events as they arrive to snapshots that are closed."""
+"""From arriving events to closed snapshots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ from shoal.streams.columns import LARGEST, TEXT, TimeKind, cast_column, decide_t
 _BEGINNING = -(2**63)
 _CHUNKS = 64
 """Number of blocks whose open events are kept separately before they are merged."""
-_SNAPSHOT, _ROW, _ID, _SUBJECT = "snapshot", "row", "id", "__subject"  # columns of open events, beside c0, c1, ...
+_SNAPSHOT, _ROW, _ID, _SUBJECT = (
+    "snapshot",
+    "row",
+    "id",
+    "__subject",
+)  # columns of open events; also c0, c1, ...
 
 
 class Fate(IntEnum):
@@ -68,39 +73,40 @@ class Arrived:
 
 @dataclass(frozen=True)
 class _SortedBlock:
-    """A block with the fate of its events; `seen` is the latest time before each row and after the last."""
+    """A block with what happens to each of its events; `seen` is the latest time before each row and after the last."""
 
     block: Block
     fates: NDArray[np.int8]
     backward: NDArray[np.bool_]
     seen: NDArray[np.int64]
     events: pl.DataFrame
-    """Those that are taken, each with its row."""
+    """The accepted events, each with its row."""
 
 
 class Arrivals:
     """Sorts arriving events into snapshots and closes these by a stated rule.
 
-    An event belongs to the snapshot of its time, cut down to a multiple of `every` (counted from 0, or from 1970-01-01
-    on a clock). A snapshot closes when an event arrives whose time is at least `lateness` after the snapshot's end, or
-    without `every` later than its instant and at least `lateness` later. Events of closed snapshots are late and are
-    not taken. Events of open snapshots that come after events of later ones are taken, and counted as out of order.
-    What happens to an event depends on the events before it alone, not on how these were cut into blocks.
+    An event belongs to the snapshot of its time, rounded down to a multiple of `every` (counted from 0, or from
+    1970-01-01 on a clock). A snapshot closes when an event arrives whose time is at least `lateness` after the
+    snapshot's end, or without `every` later than its instant and at least `lateness` later. Events of closed snapshots
+    are late and are rejected. Events of open snapshots that come after events of later ones are accepted, and counted
+    as out of order. What happens to an event depends only on the events before it, not on how they were cut into
+    blocks.
 
     Parameters
     ----------
     time, sensitive, quasi, id, subject
-        Names of columns. With `id`, the second event of a snapshot with the same id is a duplicate and not taken. With
-        `subject`, snapshots have that column, too, as text, and an event without one is incomplete: a person who is
-        not known cannot be recognised.
+        Names of columns. With `id`, a second event of a snapshot with the same id is a duplicate and rejected. With
+        `subject`, snapshots have that column, too, as text, and an event without one is incomplete: an unknown person
+        cannot be recognised.
     every
         Length of a snapshot; without it each instant is one.
     lateness
-        How long a snapshot waits for late events. Longer loses fewer and delays all.
+        How long a snapshot waits for late events. A longer wait loses fewer and delays all.
     known
-        Sensitive values as text; events with others are not taken. Without it all are.
+        Known sensitive values as text; events with others are rejected. By default, all are accepted.
     strict
-        Whether the first event that is not taken is an error.
+        Whether the first rejected event is an error.
 
     Examples
     --------
@@ -140,7 +146,7 @@ class Arrivals:
         self.arrived = Arrived()
         self.n_closed = 0
         self.n_repeated = 0
-        """Events beyond the first of a subject in a snapshot that is closed."""
+        """Events beyond the first of a subject in a closed snapshot."""
         self._latest = _BEGINNING
         self._last_closed = _BEGINNING
         self._open: pl.DataFrame | None = None
@@ -170,12 +176,12 @@ class Arrivals:
         return list(values.to_list())
 
     def take(self, block: Block) -> Iterator[pl.DataFrame]:
-        """Take events in and yield each snapshot that closes, with columns time, quasi-identifiers, sensitive."""
+        """Accept events and yield each snapshot that closes, with columns time, quasi-identifiers, sensitive."""
         if self.types is None and len(block):
             if not block.untyped:
                 self._decide(block.frame, untyped=False)
             else:
-                # Types are decided by what came before the first snapshot closed, wherever a block ends.
+                # Types are decided by the events before the first snapshot closes, wherever a block ends.
                 judged = self._judge(block)
                 closings = self._closings(judged)
                 if not closings:
@@ -197,7 +203,7 @@ class Arrivals:
         yield from self._close(left)
 
     def state(self) -> tuple[pl.DataFrame | None, dict[str, Any]]:
-        """Open events, and what else is needed to go on."""
+        """Open events, and what else is needed to continue."""
         facts = {
             "kind": int(self.kind),
             "types": self.types,
@@ -264,7 +270,7 @@ class Arrivals:
         return instants if length == 0 else instants // length * length
 
     def _closing_times(self, snapshots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """From which time on an event closes each snapshot."""
+        """The time from which an event closes each snapshot."""
         length, wait = self._length(self.every, "every"), self._length(self.lateness, "lateness")
         return snapshots + (max(1, wait) if length == 0 else length + wait)
 
@@ -335,7 +341,7 @@ class Arrivals:
         return np.union1d(again, earlier)
 
     def _closings(self, judged: _SortedBlock) -> list[tuple[int, int]]:
-        """Snapshots that close, in order, and how many rows of the block are consumed then."""
+        """Snapshots that close, in order, and how many rows of the block are consumed by then."""
         found = [frame[_SNAPSHOT].unique().to_numpy() for frame in (self._open, judged.events) if frame is not None]
         keys = np.unique(np.concatenate(found))
         if not len(keys):
@@ -346,7 +352,7 @@ class Arrivals:
         return list(zip(keys[due].tolist(), rows.tolist(), strict=True))
 
     def _go_through(self, judged: _SortedBlock, *, closing: bool = True) -> Iterator[pl.DataFrame]:
-        """Consume the rows of a block and close what they close; with `strict`, those before one that is not taken."""
+        """Consume the rows of a block and close snapshots; with `strict`, only the rows before a rejected one."""
         refused = int(np.argmax(judged.fates > 0)) if self.strict and (judged.fates > 0).any() else None
         end = len(judged.block) if refused is None else refused
         keys = [key for key, row in self._closings(judged) if row <= end] if closing else []
@@ -399,6 +405,7 @@ class Arrivals:
 
 
 def _one_spelling(subjects: pl.Series) -> pl.Series:
-    """Subjects as text, spelt as in a table that is read whole: a person is the same with a space behind the name."""
+    """Subjects as text in canonical spelling, as when a whole table is read: a trailing space does not make another
+    person."""
     texts = subjects.cast(pl.String).to_arrow(compat_level=pl.CompatLevel.oldest())
     return pl.Series(pl.from_arrow(read_names(texts, Spellings("the subject")))).cast(pl.String).replace("", None)

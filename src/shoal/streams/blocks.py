@@ -27,7 +27,7 @@ class Source:
         raise NotImplementedError
 
     def acknowledge(self, block: Block) -> None:
-        """This block is on disk and need not come again. Called in order, from another thread."""
+        """The block is on disk and need not be sent again. Called in order, from another thread."""
 
     def close(self) -> None:
         """Give back what is held open, if anything is."""
@@ -35,7 +35,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Position:
-    """How much of the source is consumed: lines, or rows of the file that is being read and the files before it."""
+    """How much of the source is consumed: lines, or rows of the current file and the files before it."""
 
     number: int = 0
     file: str | None = None
@@ -49,18 +49,18 @@ class Position:
         return {"lines": self.number} if self.file is None else {"files": self.n_files, "rows": self.number}
 
     def state(self) -> list[Any]:
-        """All of it, as JSON holds it."""
+        """All of it, for JSON."""
         return [self.number, self.file, self.n_files, self.marks]
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some events in the order of their arrival, one row each, lines that cannot be read among them.
+    """Some events in the order of arrival, one row each, including unreadable lines.
 
     Parameters
     ----------
     frame
-        The columns asked for, by name; a row of nulls for what cannot be read.
+        The requested columns, by name; a row of nulls for an unreadable line.
     malformed
         Which rows cannot be read.
     numbers
@@ -68,9 +68,9 @@ class Block:
     before, after
         The position in the source before and after this block.
     untyped
-        Whether all columns are text because the source knows no types.
+        Whether all columns are text because the source has no types.
     arrived
-        When it was read, in seconds of the clock that only goes forward.
+        When it was read, in seconds of the monotonic clock.
     """
 
     frame: pl.DataFrame
@@ -85,7 +85,7 @@ class Block:
         return len(self.frame)
 
     def split(self, row: int) -> tuple[Block, Block]:
-        """The rows before one, and that one with the rest."""
+        """Split before a row."""
         between = self.position(row)
         first = replace(
             self, frame=self.frame[:row], malformed=self.malformed[:row], numbers=self.numbers[:row], after=between
@@ -96,7 +96,7 @@ class Block:
         return first, rest
 
     def position(self, n_rows: int) -> Position:
-        """The position when that many rows are consumed."""
+        """The position after that many rows."""
         if n_rows == len(self):
             return self.after
         if n_rows == 0:
@@ -114,7 +114,7 @@ class Block:
             "numbers": [int(n) for n in self.numbers[:1]] if _in_a_row(self.numbers) else self.numbers.tolist(),
         }
         buffer = io.BytesIO()
-        # Another object with the same memory: a frame that one thread writes must not be touched by another.
+        # A separate object on the same memory: a frame that one thread writes must not be used by another.
         self.frame.clone().write_ipc_stream(buffer, compression="lz4")
         return json.dumps(head, allow_nan=False).encode() + b"\n" + buffer.getvalue()
 
@@ -133,7 +133,7 @@ class Block:
         return cls(frame, malformed, numbers, before, after, head["untyped"])
 
     def place(self, row: int) -> str:
-        """Where a row stands, in words."""
+        """The place of a row, in words."""
         number = int(self.numbers[row])
         return f"line {number}" if self.after.file is None else f"row {number} of file {self.after.n_files}"
 
@@ -143,7 +143,7 @@ def _in_a_row(numbers: NDArray[np.int64]) -> bool:
 
 
 def parse_lines(raw: bytes, columns: Sequence[str], before: Position) -> Block:
-    """Read whole lines of JSON objects; every value as text, so that what a line says does not depend on others."""
+    """Read complete lines of JSON objects, every value as text, so that lines are independent of each other."""
     n_lines = raw.count(b"\n") + (not raw.endswith(b"\n") and raw != b"")
     after = Position(before.number + n_lines)
     frame = _parse(raw, columns)
@@ -157,7 +157,7 @@ def parse_lines(raw: bytes, columns: Sequence[str], before: Position) -> Block:
 
 
 def _parse(raw: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
-    """The table, or None if some line is no JSON object."""
+    """The table, or None if some line is not a JSON object."""
     schema = dict.fromkeys(columns, pl.String())
     if not raw.strip():
         return pl.DataFrame(schema=schema)
@@ -168,7 +168,7 @@ def _parse(raw: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
 
 
 def _parse_apart(lines: list[bytes], columns: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
-    """The table with a row of nulls for each line that is no JSON object: found by halving what cannot be read."""
+    """The table with a row of nulls for each line that is not a JSON object, found by bisection."""
     malformed = np.array([not (line.startswith(b"{") and line.endswith(b"}")) for line in lines], dtype=bool)
     parts: list[tuple[int, pl.DataFrame]] = []
     to_do = [[place for place, wrong in enumerate(malformed) if not wrong]]
@@ -204,7 +204,7 @@ _AHEAD = 2
 
 @contextmanager
 def prefetched(items: Iterator[T]) -> Iterator[Iterator[T]]:
-    """The same items, at most two of them ahead of who takes them; what reading raises comes in its place."""
+    """The same items, read at most two ahead; an error from reading is raised at its position."""
     ahead: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(_AHEAD)
     left = threading.Event()
 
@@ -238,5 +238,5 @@ def prefetched(items: Iterator[T]) -> Iterator[Iterator[T]]:
         yield take()
     finally:
         left.set()
-        # A reader that waits for its input is left behind: a daemon, it ends with the process.
+        # A reader that is waiting for input is abandoned: as a daemon, it ends with the process.
         thread.join(timeout=0.5)

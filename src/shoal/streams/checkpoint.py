@@ -1,7 +1,7 @@
-"""The state of a stream on disk, from which a killed stream goes on: written aside, synced and renamed.
+"""The state of a stream on disk, from which a killed stream resumes: written to a temporary file, synced and renamed.
 
-One file holds everything that waits. Writing it after every published snapshot would cost more than publishing, so what
-arrives after it is in a log next to it (`BlockLog`), and is taken in again.
+One file contains everything that is pending. Writing it after every published snapshot would cost more than publishing,
+so later arrivals are in a log next to it (`BlockLog`) and are replayed.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, AssertionError),
     pl.exceptions.PolarsError,
 )
-"""What reading a state that is none can raise."""
+"""Errors that reading a damaged state can raise."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a stream needs to go on.
+    """Everything a stream needs to resume.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Checkpoint:
     facts
         Parameters, positions and counts; what JSON can hold.
     tables
-        Events that wait, by the part of the stream they wait in. They are as they arrived: this file is private.
+        Pending events, by the part of the stream they wait in, as they arrived: this file is private.
     """
 
     number: int
@@ -68,7 +68,7 @@ class Checkpoint:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Checkpoint:
-        """Read one back. Raises one of UNREADABLE where it is none, ReleaseError where a later version wrote it."""
+        """Read one back. Raises one of UNREADABLE if it is damaged, ReleaseError if a later version wrote it."""
         digest, _, content = content.partition(b"\n")
         if digest != hashlib.sha256(content).hexdigest().encode():
             raise ValueError("damaged")
@@ -86,13 +86,13 @@ class Checkpoint:
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Aside:
-    """Write a checkpoint next to its place, for its owner alone."""
+    """Write a checkpoint to a temporary file, readable by its owner only."""
     mark = f"-{checkpoint.number}"  # two states may be written at once
     return write_aside(folder / FILE_NAME, checkpoint.to_bytes(), mode=0o600, mark=mark)
 
 
 def remove_asides(folder: Path) -> None:
-    """Remove checkpoints that were written but never put in their place."""
+    """Remove checkpoints that were written but never moved into place."""
     for path in folder.glob(".stream.*.partial"):
         path.unlink(missing_ok=True)
 
@@ -118,7 +118,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def damaged(folder: Path) -> ReleaseError:
-    """What is said of a state that cannot be read."""
+    """The error for an unreadable state."""
     return ReleaseError(
         f"The state in {str(folder)!r} cannot be read: it is damaged. Start the stream again "
         "with new folders for --private and --out."
@@ -132,7 +132,7 @@ def different(kept: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other streams away from a private folder; a killed process gives its lock back."""
+    """Lock a private folder against other streams; the lock of a killed process is released."""
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
@@ -149,7 +149,7 @@ _HEAD = struct.Struct("<QI")  # bytes and CRC-32 of the content
 
 
 class BlockLog:
-    """What has arrived since the last checkpoint, on disk before anything of it is published.
+    """The log of what has arrived since the last checkpoint, on disk before anything is published.
 
     A stream is a function of its state and of the events after it, so that blocks taken in again publish the same bytes
     under the same names. One record per block and one sync per record: whatever a block causes is covered by it. The
@@ -172,7 +172,7 @@ class BlockLog:
         sync(folder)
 
     def append(self, block: Block | None) -> None:
-        """Bring a block to disk, or None for the end of the input."""
+        """Write a block to disk, or None for the end of the input."""
         content = b"" if block is None else block.to_bytes()
         left = memoryview(_HEAD.pack(len(content), zlib.crc32(content)) + content)
         self.size += len(left)
@@ -181,7 +181,7 @@ class BlockLog:
         os.fdatasync(self._descriptor)
 
     def read(self) -> list[Block | None]:
-        """Every whole record; what a killed process or a lost disk left of the last one is cut off."""
+        """Every complete record; an incomplete last one, left by a killed process or a lost disk, is cut off."""
         content = self._path.read_bytes()
         found: list[Block | None] = []
         start = 0
@@ -203,7 +203,7 @@ class BlockLog:
         return found
 
     def remove_others(self) -> None:
-        """Remove the logs that come before other checkpoints."""
+        """Remove the logs of other checkpoints."""
         for path in self._folder.glob(f"{_NAME}*"):
             if path != self._path:
                 path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What the columns of arriving events hold: times of one kind, and numbers or text."""
+"""Types of the columns of arriving events: times of one kind, and numbers or text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shoal.read.durations import DAY
 from shoal.read.time_reader import parse_times
 
 LARGEST = 2**62
-"""Times beyond are refused, so that a length of time can be added to any."""
+"""Later times are refused, so that a duration can be added to any."""
 
 
 class TimeKind(IntEnum):
-    """What a time is. The first usable one of a stream decides for all."""
+    """Kinds of time. The first usable one of a stream decides for all."""
 
     NONE = 0
     INTEGER = 1
@@ -113,7 +113,7 @@ def type_of(name: str) -> pl.DataType:
 
 
 def decide_type(column: pl.Series, *, untyped: bool) -> str:
-    """The type of a column: by its own type, or by its text where every entry is a plain number."""
+    """The type of a column: its own type, or a number type if every text entry is a plain number."""
     if not untyped:
         return WHOLE if column.dtype.is_integer() else NUMBER if column.dtype.is_float() else TEXT
     if column.null_count() == len(column):
@@ -125,7 +125,7 @@ def decide_type(column: pl.Series, *, untyped: bool) -> str:
 
 
 def cast_column(column: pl.Series, name: str) -> tuple[pl.Series, NDArray[np.bool_]]:
-    """The column in that type, and which entries cannot be had in it."""
+    """The column in that type, and which entries cannot be converted."""
     if column.dtype == _TYPES[name] and name != NUMBER:
         return column, np.zeros(len(column), dtype=bool)
     cast = _cast(column, name)
@@ -133,7 +133,7 @@ def cast_column(column: pl.Series, name: str) -> tuple[pl.Series, NDArray[np.boo
 
 
 def _cast(column: pl.Series, name: str) -> pl.Series:
-    """Entries that cannot be had exactly are null, and so is what is not finite."""
+    """Entries that cannot be converted exactly, or are not finite, become null."""
     if name == TEXT:
         return column.cast(pl.String)
     kind = column.dtype

@@ -1,7 +1,7 @@
-"""Published snapshots to a topic: each once and in order, from the files that are in their places.
+"""Delivery of published snapshots to a topic: each once and in order, from the published files.
 
-The files are the outbox and the topic itself knows how far they were sent: its last message has the number of its
-snapshot. So nothing about sending must be kept, and a killed stream goes on after the last snapshot that arrived.
+The files are the outbox, and the topic itself records what was sent: its last message has the number of its snapshot.
+So no state of sending is kept, and a killed stream continues after the last snapshot that arrived.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Receiver(Protocol):
     """A topic that takes messages."""
 
     def last(self) -> bytes | None:
-        """The message that was sent last, if there is one."""
+        """The last message sent, if any."""
 
     def send(self, content: bytes) -> None:
         """Send a message and wait until the broker has it."""
@@ -31,7 +31,7 @@ class Receiver(Protocol):
 
 
 class Delivery:
-    """Sends snapshots while the stream goes on.
+    """Sends snapshots while the stream continues.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Delivery:
     folder
         Where snapshots are published, as Parquet.
     stream
-        The name of the stream, by which a topic that another stream sends to is known.
+        The name of the stream, which reveals a topic that another stream sends to.
     first
         The number of the first snapshot that the folder has, from 1.
     """
@@ -73,7 +73,7 @@ class Delivery:
         return number
 
     def advance(self, n_published: int) -> None:
-        """So many snapshots are in their places. Raises what went wrong with sending."""
+        """Report how many snapshots are in place. Raises errors from sending."""
         with self._more:
             if self._error is not None:
                 raise self._error

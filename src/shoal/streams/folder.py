@@ -1,4 +1,4 @@
-"""Events from a folder that grows: files in the order of their names, each read once it is named."""
+"""Events from a growing folder: files in the order of their names, each read as soon as it has its name."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ _DAMAGED = (pa.ArrowException, OSError, EOFError, csv.Error, UnicodeDecodeError)
 class Folder(Source):
     """CSV or Parquet files of a folder.
 
-    A file must be whole when it gets its name and must not change afterwards. Names that are hidden (`.x`, `_x`) or end
-    otherwise are left alone, so a writer can write `x.csv.partial` and rename it. A file whose name sorts before one
-    that was read already has come too late and is not read. Rows of a CSV with too few or too many entries are
-    malformed.
+    A file must be complete when it gets its name and must not change afterwards. Hidden names (`.x`, `_x`) and other
+    suffixes are ignored, so a writer can write `x.csv.partial` and rename it. A file whose name sorts before one
+    already read is too late and is not read. Rows of a CSV with too few or too many entries are malformed.
 
     Parameters
     ----------
@@ -42,11 +41,11 @@ class Folder(Source):
     columns
         The columns to read.
     position
-        What is consumed already.
+        What is already consumed.
     follow
         Whether to wait for further files.
     tell
-        Who is told of files that come too late.
+        Receives a note about files that come too late.
     """
 
     def __init__(
@@ -66,8 +65,8 @@ class Folder(Source):
         self._n_overlooked = 0
 
     def blocks(self, stop: Stop) -> Iterator[Block]:
-        """Files as they are there or appear, until there are no more or a stop is asked for."""
-        # The file in which an earlier run ended may have more rows; in this run a file is done with once it is read.
+        """Files that are present or appear, until there are no more or a stop is requested."""
+        # The file in which an earlier run ended may have more rows; in this run, each file is read once.
         begun = self._position.file
         while not stop.asked:
             for path in self._files(begun):

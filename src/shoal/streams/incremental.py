@@ -1,4 +1,4 @@
-"""Microaggregation of a panel that grows: one stretch of instants after another, usually a day."""
+"""Microaggregation of a growing panel: one stretch of instants after another, usually a day."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ class Stretch:
 class IncrementalMicroaggregation:
     """The method `Microaggregation` on a panel that grows, so that all releases together keep k.
 
-    The first stretch is microaggregated. Its groups are *cells*: from then on the members of a cell are published alike
-    in every release, as the aggregate of those of them who have readings. So anyone who compares releases finds nobody
-    in fewer than k (`SequenceAnonymity`). The rules:
+    The first stretch is microaggregated. Its groups are *cells*: from then on, the members of a cell are published
+    alike in every release, as the aggregate of the members who have readings. So comparing releases finds nobody in a
+    crowd below k (`SequenceAnonymity`). The rules:
 
     - Newcomers are withheld until at least `k` of them have readings in one stretch, with `within` of the same stratum.
-      Then they form cells among themselves, and begin together: one who joined a cell alone would be known by the day
-      on which he begins.
-    - Who has no readings is published as his cell all the same, so nobody is seen to be away or to have left.
-    - At an instant at which fewer than `k` members of a cell have readings, the whole cell is missing. With `join` a
-      cell of which fewer than `k` have any reading in the stretch is published as one group with the nearest other one,
-      that time; only whole cells are joined, so nobody can be distinguished by it.
-    - Stretches come in the order of time. One that comes again, with the same readings, gives the same and is not
-      counted twice; with others it is refused.
+      Then they form cells among themselves, and begin together: someone who joined a cell alone would be identified by
+      the day on which they begin.
+    - Members without readings are still published as their cell, so nobody can be seen to be away or to have left.
+    - At an instant at which fewer than `k` members of a cell have readings, the whole cell is missing. With `join`, a
+      cell with fewer than `k` members who have any reading in the stretch is published as one group with the nearest
+      other cell, for that stretch; only whole cells are joined, so this distinguishes nobody.
+    - Stretches come in the order of time. A repeated stretch with the same readings gives the same result and is not
+      counted twice; with other readings it is refused.
 
     Parameters
     ----------
     method
         How cells are formed, and what is published of them: the mean or the trimmed mean.
     spare
-        How many members a cell gets beyond `k` where it is formed. A cell of exactly `k` is missing whenever one
-        member has no reading; each spare member lets one more be away, and blurs a little more.
+        How many members beyond `k` a new cell gets. A cell of exactly `k` is missing whenever one member has no
+        reading; each spare member allows one more absence, and blurs a little more.
     join
         Join cells that have become too small, because members are away or have left, instead of leaving them missing.
 
@@ -126,7 +126,7 @@ class IncrementalMicroaggregation:
 
     @property
     def n_waiting(self) -> int:
-        """Series that came and are withheld, until there are enough of them."""
+        """Series that arrived and are withheld until there are enough of them."""
         return len(self._waiting)
 
     @property
@@ -135,7 +135,7 @@ class IncrementalMicroaggregation:
         return tuple(self._stretches)
 
     def push(self, panel: Panel) -> Candidate | None:
-        """One more stretch of instants, later than all before; None if nothing of it may be published yet.
+        """Add a stretch of instants, later than all before; None if nothing of it may be published yet.
 
         Publish the candidate under keyed pseudonyms, always with the same key.
         """
@@ -159,11 +159,11 @@ class IncrementalMicroaggregation:
         return candidate
 
     def _judge(self, candidate: Candidate) -> None:
-        """Refuse what breaks the promise together with the releases before."""
+        """Refuse a candidate that breaks the promise together with earlier releases."""
         assert isinstance(candidate.published, Panel)
         alike = self._so_far().and_then(candidate.published)
         verdict = alike.verdict(self._method.k)
-        if not verdict.holds:  # a defect of ours; it must not get out
+        if not verdict.holds:  # a bug; it must not be published
             self.take_back()
             raise GuaranteeNotMetError(
                 f"Together with the earlier releases, this stretch leaves someone in a crowd of {verdict.measured}, "
@@ -172,7 +172,7 @@ class IncrementalMicroaggregation:
         self._alike = alike.classes
 
     def take_back(self) -> None:
-        """Undo the last push, where what it gave was not published after all."""
+        """Undo the last push, if its candidate was not published after all."""
         if not self._stretches:
             raise ParameterError("Nothing was pushed that could be withdrawn.")
         self._stretches.pop()
@@ -188,11 +188,11 @@ class IncrementalMicroaggregation:
             self._columns = None
 
     def knows(self, panel: Panel) -> bool:
-        """Whether this stretch was pushed before; refused where it has other readings now."""
+        """Whether this stretch was pushed before; refused if it has other readings now."""
         return self._number(panel, with_readings(panel)) is not None
 
     def _number(self, panel: Panel, present: Panel) -> int | None:
-        """Which stretch this is, from 0, where it was pushed before."""
+        """The number of this stretch, from 0, if it was pushed before."""
         self._refuse_other_columns(panel)
         spans = [(stretch.first, stretch.last) for stretch in self._stretches]
         if span_of(panel) not in spans:
@@ -206,7 +206,7 @@ class IncrementalMicroaggregation:
         return number
 
     def _place(self, present: Panel) -> None:
-        """Give newcomers cells of their own, if they are enough."""
+        """Give newcomers their own cells, if there are enough."""
         names, subjects = names_of(present), subjects_of(present)
         changed = sum(
             self._subjects[self._series[name]] != subject
@@ -231,7 +231,7 @@ class IncrementalMicroaggregation:
         self._waiting -= {names[row] for row in rows}
 
     def _candidate(self, present: Panel, number: int) -> Candidate | None:
-        """What is published of a stretch, by the cells there were then."""
+        """What is published of a stretch, by the cells at that time."""
         then = np.flatnonzero(self._since <= number)  # the first ones: cells are never taken away or changed
         if not len(then):
             return None
@@ -278,7 +278,7 @@ class IncrementalMicroaggregation:
         )
 
     def _so_far(self) -> Alike:
-        """What the releases before were like; rows keep their positions, so these are the names."""
+        """The earlier releases; rows keep their positions, which serve as names."""
         n, n_releases = len(self._series), sum(stretch.published for stretch in self._stretches[:-1])
         numbers: dict[str, int] = {}
         codes = [numbers.setdefault(subject, len(numbers)) for subject in self._subjects]
@@ -296,7 +296,7 @@ class IncrementalMicroaggregation:
             )
 
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
-        """Who is in which cell, and all the rest as JSON: enough to go on elsewhere. No readings.
+        """Who is in which cell, and the rest as JSON: enough to continue elsewhere. No readings.
 
         Both are as private as the identifiers.
         """
@@ -343,7 +343,7 @@ class IncrementalMicroaggregation:
         return growing
 
     def _refuse_unsound(self) -> None:
-        """Cells must have k subjects each that began together, and not be finer than what was published."""
+        """Each cell must have k subjects that began together, and cells must not be finer than what was published."""
         cells = pl.DataFrame(
             {"cell": self._cells, "subject": self._subjects, "since": self._since, "alike": self._alike},
             schema_overrides={"subject": pl.String},

@@ -3,8 +3,8 @@
     present(c)   the subjects of cell c that have a reading in the stretch
     thin(c)      0 < present(c) < k
 
-A thin cell is joined with the one whose mean curve is nearest, over the instants both have, until none is thin. Cells
-are only ever joined whole: a union of cells lets nobody be distinguished who was not already.
+A thin cell is joined with the one whose mean curve is nearest, over the instants both have, until none is thin. Only
+whole cells are joined: a union of cells distinguishes nobody who was not distinguished already.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ def join_thin(cells: Numbers, rows: NDArray[np.float64], subjects: Numbers, k: i
     present = [set(subjects[own[is_present[own]]].tolist()) for own in groups_of(cells)]
     sizes = np.array([len(people) for people in present])
     goes_to = np.arange(len(counts))
-    is_open = sizes > 0  # not joined with an earlier one, and somebody is there
+    is_open = sizes > 0  # not joined with an earlier one, and someone is present
     while len(thin := np.flatnonzero(is_open & (sizes < k))) and is_open.sum() > 1:
         distances = _distances(int(thin[0]), means, counts)
         distances[~is_open | (np.arange(len(sizes)) == thin[0])] = np.inf
-        # Where nobody has an instant in common with it, all are infinitely far: the first that is open.
+        # If no cell has an instant in common with it, all are infinitely far: take the first open one.
         nearest = int(np.flatnonzero(is_open & (np.arange(len(sizes)) != thin[0]))[0])
         if np.isfinite(distances.min()):
             nearest = int(distances.argmin())

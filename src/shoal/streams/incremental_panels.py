@@ -1,4 +1,4 @@
-"""What a growing panel asks of each stretch: when it is, whose it is, whether it is the same as before."""
+"""Facts about each stretch of a growing panel: its instants, its subjects, whether it is the same as before."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def with_readings(panel: Panel) -> Panel:
 
 
 def digest_of(panel: Panel) -> str:
-    """SHA-256 of the readings and whose they are, in any order of the series."""
+    """SHA-256 of the readings and their subjects, independent of the order of the series."""
     order = np.argsort(np.array(names_of(panel)), kind="stable")
     subjects = None if panel.subjects is None else panel.subjects[order]
     return Panel(

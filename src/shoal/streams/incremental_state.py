@@ -1,7 +1,7 @@
-"""The state of a growing panel on disk: one file, there whole or not at all.
+"""The state of a growing panel on disk: one file, written atomically.
 
-A release is announced before it is written and settled when it is in its place. Whoever finds an announced one after a
-crash looks at the place: if the release is there, it is settled; if not, it never left, and is taken back.
+A release is announced before it is written and settled when it is in place. After a crash, an announced release is
+settled if it is in place; if not, it was never published and is withdrawn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Growth:
     operator
         Who is in which cell.
     settings
-        What it was begun with.
+        The settings it was started with.
     releases
         For each stretch: the `folder` of its release, the SHA-256 of its `certificate`, and of the file it was read
         from. An announced release has no certificate yet; a stretch of which nothing was published has no folder.
@@ -51,7 +51,7 @@ class Growth:
         self.releases.pop()
 
     def save(self, folder: Path) -> None:
-        """Write it for its owner alone, and wait until it is on disk."""
+        """Write it, readable by its owner only, and wait until it is on disk."""
         rows, facts = self.operator.state()
         whole = {"settings": self.settings, "releases": self.releases, "operator": facts}
         content = Checkpoint(len(self.releases), whole, {_TABLE: rows}).to_bytes()

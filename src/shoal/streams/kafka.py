@@ -1,7 +1,7 @@
 """Events from a Kafka topic, and published snapshots to one.
 
-In: offsets are kept with the state of the stream and nowhere else; partitions are read from where the log ends, by
-`assign`, so that no group of consumers moves them. Out: see `KafkaDelivery`.
+In: offsets are kept only with the state of the stream; partitions are read from where the log ends, by `assign`, so
+that no consumer group moves them. Out: see `KafkaDelivery`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class KafkaSource(Source):
         self._consumer.assign(wanted)
 
     def blocks(self, stop: Stop) -> Iterator[Block]:
-        """What has arrived, until the end or a stop is asked for."""
+        """What has arrived, until the end or until a stop is requested."""
         while not stop.asked:
             messages = self._consumer.consume(_MESSAGES, timeout=_WAIT)
             if messages and (block := self._block(messages)) is not None:
@@ -93,8 +93,8 @@ class KafkaSource(Source):
 class KafkaDelivery:
     """Sends each published snapshot once, as a message of JSON, in order, to partition 0 of a topic.
 
-    The topic itself says what was sent last. Each message is a transaction under one name, so that connecting fences
-    off an earlier sender before the end of the topic is read.
+    The topic itself records what was sent last. Each message is a transaction under one name, so connecting fences off
+    an earlier sender before the end of the topic is read.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class KafkaDelivery:
             if 0 not in list_partitions(consumer, topic):
                 return None
             first, end = consumer.get_watermark_offsets(place, timeout=_PATIENCE)
-            # The end of a transaction takes an offset of its own, and one that was broken off may take several.
+            # The end of a transaction takes its own offset, and an aborted one may take several.
             for back in (2, 16, 256, end - first):
                 place.offset = max(first, end - back)
                 if (found := self._read_on(consumer, place)) is not None or place.offset == first:
@@ -135,7 +135,7 @@ class KafkaDelivery:
             consumer.close()
 
     def _read_on(self, consumer: Any, place: Any) -> bytes | None:
-        """The last message from a place on."""
+        """The last message after an offset."""
         consumer.assign([place])
         found: bytes | None = None
         while (message := consumer.poll(_PATIENCE)) is not None:

@@ -16,7 +16,7 @@ from shoal.streams.stop_request import Stop
 _BLOCK = 1 << 20
 """Bytes per block if more are waiting than that."""
 _LINGER = 0.005
-"""Seconds for which a block waits for more: a pipe holds less than a block, and blocks of some size cost less."""
+"""Seconds for which a block waits for more: a pipe holds less than a block, and larger blocks cost less."""
 _MOST_LINGER = 0.05
 LONGEST = 1 << 24
 """Bytes of the longest line that is read; a longer one is malformed."""
@@ -34,9 +34,10 @@ class Lines(Source):
     position
         How many lines are consumed already.
     skip
-        Whether the input begins at its beginning, so that these lines come again and are skipped.
+        Whether the input starts from the beginning, so that these lines are repeated and must be skipped.
     goes_on
-        Whether the input will go on another time: then a last line without an end is not consumed, it may be cut.
+        Whether the input will continue later: then a last line without a line end is not consumed, because it may be
+        incomplete.
     """
 
     def __init__(
@@ -68,13 +69,13 @@ class Lines(Source):
             if not piece:
                 return
             if cut < len(piece):
-                # Of a line that is too long only so much is kept as shows that it is.
+                # Only enough of an overlong line is kept to recognise it.
                 n_rest += len(piece) - cut
                 if n_rest <= LONGEST + len(piece):
                     rest.append(piece[cut:])
 
     def _read(self, stop: Stop) -> bytes | None:
-        """What is there now, at least a byte; nothing at the end; None when asked to stop."""
+        """What is available now, at least a byte; nothing at the end; None if a stop is requested."""
         pieces: list[bytes] = []
         size = 0
         until = 0.0
@@ -82,7 +83,7 @@ class Lines(Source):
             wait = max(0.0, min(_LINGER, until - time.monotonic())) if pieces else None
             ready, _, _ = select.select([self._descriptor, stop.descriptor], [], [], wait)
             if stop.asked:
-                # What was taken from the pipe but not consumed is not in the position either.
+                # What was read from the pipe but not consumed is not part of the position.
                 return None
             if self._descriptor not in ready:
                 break

@@ -1,9 +1,9 @@
 """Events from MQTT topics, and published snapshots to one.
 
-In: a persistent session at QoS 1. A message is acknowledged once it is in the log on disk, so that the broker keeps
-what is not, and sends it again. A kill between log and acknowledgement makes the broker send again what the log has:
-such a message is marked as a repetition and has the packet identifier of the first time, by which, and by the digest
-of its content, it is known and left out. Out: see `MqttDelivery`.
+In: a persistent session at QoS 1. A message is acknowledged once it is in the log on disk, so the broker keeps and
+resends anything that is not. After a kill between log and acknowledgement, the broker resends what the log already has:
+such a message is marked as a duplicate and has the original packet identifier, by which, together with the digest of
+its content, it is recognised and skipped. Out: see `MqttDelivery`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from shoal.streams.stop_request import Stop
 from shoal.streams.topics import Topic, lacking
 
 IN_FLIGHT = 256
-"""Messages that the broker may send before the first of them is acknowledged, and so that can come again."""
+"""Messages that the broker may send before the first is acknowledged, and which may therefore be resent."""
 QUIET_SECONDS = 3.0
-"""Without `follow`, a topic that is quiet for this long has ended."""
+"""Without `follow`, a topic that is silent for this long counts as ended."""
 _PATIENCE = 30.0
 _WAIT = 0.05
 
@@ -38,7 +38,7 @@ class MqttSource(Source):
     topic
         Broker and topic.
     client_id
-        The name of the session at the broker: the same each time, and nobody else's.
+        The name of the session at the broker: always the same, and unique.
     columns
         The columns to read.
     position
@@ -64,7 +64,7 @@ class MqttSource(Source):
         start(self._client, topic)
 
     def blocks(self, stop: Stop) -> Iterator[Block]:
-        """What has arrived, until the topic is quiet or a stop is asked for."""
+        """What has arrived, until the topic is silent or a stop is requested."""
         quiet_since = time.monotonic()
         while not stop.asked:
             messages = self._next()
@@ -95,7 +95,7 @@ class MqttSource(Source):
             if message.qos:
                 self._recent.append(mark)
                 identifiers.append(message.mid)
-            if not message.retain:  # what was there before the stream began is a copy of an event, not an event
+            if not message.retain:  # a retained message from before the stream is a copy of an event, not an event
                 fresh.append(message.payload.strip())
         if not fresh and not identifiers:
             return None
@@ -119,9 +119,9 @@ class MqttSource(Source):
 class MqttDelivery:
     """Sends each published snapshot once, as a message of JSON, in order.
 
-    A message is retained, so that the broker itself holds the last one: a stream that goes on asks which that was and
-    goes on after it. The broker keeps and forwards a message in one step, and connecting under the same name ends an
-    earlier connection, so that nothing of that can come later.
+    Messages are retained, so the broker itself holds the last one: a resumed stream asks which that was and continues
+    after it. The broker stores and forwards a message in one step, and connecting under the same name ends an earlier
+    connection, so nothing from that one can arrive later.
 
     Parameters
     ----------
@@ -185,10 +185,11 @@ def connect(topic: Topic, client_id: str) -> Any:
 
 
 def start(client: Any, topic: Topic, *, afresh: bool = False) -> None:
-    """Connect, in a thread of the client's own, which connects again where the broker goes away.
+    """Connect, in the client's own thread, which reconnects if the broker goes away.
 
-    `afresh`: the broker forgets what an earlier process had under way. Packet identifiers begin anew with each process,
-    and a message whose handshake a kill broke off would be taken for another one of the same identifier.
+    `afresh`: the broker forgets unfinished exchanges of an earlier process. Packet identifiers restart with each
+    process, and a message whose handshake was interrupted by a kill could be mistaken for another one with the same
+    identifier.
     """
     from paho.mqtt.client import MQTT_CLEAN_START_FIRST_ONLY
     from paho.mqtt.packettypes import PacketTypes
@@ -217,5 +218,5 @@ def stop_client(client: Any) -> None:
 
 
 def unreachable(topic: Topic) -> InputError:
-    """What is said of a broker that does not answer."""
+    """The error for a broker that does not answer."""
     return InputError(f"No broker answers at {topic.host}:{topic.port}. Check the address, the user and the password.")

@@ -40,19 +40,19 @@ class Totals:
     moved: dict[int, int] = field(default_factory=dict)
     """How many published events were moved by how many snapshots; 0 is not moved."""
     values: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """For each sensitive value, how many events were published and how many suppressed: for the publisher alone."""
+    """For each sensitive value, how many events were published and how many suppressed: for the publisher only."""
     figures: dict[str, Any] = field(default_factory=dict)
-    """What the operator says of its work, for the recipe."""
+    """The operator's account of its work, for the recipe."""
 
     def after(self, published: Sequence[PublishedSnapshot], figures: Mapping[str, Any]) -> Totals:
-        """These and some more snapshots, and what the operator says of its work by then."""
+        """Add some snapshots, and the operator's account so far."""
         totals = self
         for snapshot in published:
             totals = totals.plus(snapshot)
         return replace(totals, figures=dict(figures))
 
     def plus(self, snapshot: PublishedSnapshot) -> Totals:
-        """These and one more snapshot."""
+        """Add one snapshot."""
         distances = sorted({*self.moved, *snapshot.moved})
         moved = {d: self.moved.get(d, 0) + snapshot.moved.get(d, 0) for d in distances}
         values = dict(self.values)
@@ -74,7 +74,7 @@ class Totals:
     @property
     def suppression(self) -> Suppression:
         """What was suppressed of all events that have left the window."""
-        # A stream begun before values were counted has figures of a part only.
+        # A stream started before values were counted has only partial figures.
         counted = sum(kept + lost for kept, lost in self.values.values()) == self.events + self.suppressed
         losses = [ValueSuppression(value, kept + lost, kept) for value, (kept, lost) in self.values.items() if counted]
         losses.sort(key=lambda loss: (-loss.before, str(loss.value)))
@@ -89,7 +89,7 @@ class Totals:
 
     @classmethod
     def restored(cls, facts: Mapping[str, Any]) -> Totals:
-        """Go on from facts."""
+        """Continue from facts."""
         moved = {int(distance): number for distance, number in facts["moved"].items()}
         values = {value: (kept, lost) for value, (kept, lost) in facts.get("values", {}).items()}
         figures = dict(facts.get("figures", {}))
@@ -136,7 +136,7 @@ def _published_values(tables: EventTables) -> dict[str, int]:
 
 
 def check_new(folder: Path) -> None:
-    """Refuse a folder that holds something: a stream begins in a folder of its own."""
+    """Refuse a folder that is not empty: a stream starts in its own folder."""
     if not (folder.exists() or folder.is_symlink()):
         return
     if not folder.is_dir() or folder.is_symlink():
@@ -150,7 +150,7 @@ def check_new(folder: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class WrittenSnapshot:
-    """A snapshot in files next to their places: what reads back from them, and their digests by name."""
+    """A snapshot in temporary files: what reads back from them, and their digests by name."""
 
     number: int
     asides: tuple[Aside, ...]
@@ -160,7 +160,7 @@ class WrittenSnapshot:
 
 
 def write_snapshot(folder: Path, snapshot: PublishedSnapshot, file_format: FileFormat) -> WrittenSnapshot:
-    """Write the tables of a snapshot next to their places and read them back; the names count from 1."""
+    """Write the tables of a snapshot to temporary files and read them back; the names count from 1."""
     asides: list[Aside] = []
     found: dict[str, pl.DataFrame] = {}
     digests: dict[str, tuple[str, int]] = {}
@@ -179,7 +179,7 @@ def write_snapshot(folder: Path, snapshot: PublishedSnapshot, file_format: FileF
 
 
 def complete_summary(folder: Path, summary: Mapping[str, Any]) -> str:
-    """Write the summary of a finished stream if a kill at its end kept it from being written; what there is to say."""
+    """Write the summary of a finished stream if a kill at its end prevented it; returns a message."""
     try:
         is_there = json.loads((folder / SUMMARY).read_bytes()) == json.loads(json.dumps(summary))
     except (OSError, ValueError):
@@ -191,12 +191,12 @@ def complete_summary(folder: Path, summary: Mapping[str, Any]) -> str:
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
-    """Replace the running summary; not synced, since it can be had again from the checkpoint."""
+    """Replace the running summary; not synced, because it can be restored from the checkpoint."""
     write_aside(folder / SUMMARY, summary_bytes(summary)).put_in_place()
 
 
 def summary_bytes(summary: Mapping[str, Any]) -> bytes:
-    """The one way a summary is written."""
+    """The only serialisation of a summary."""
     return (json.dumps(summary, indent=2, allow_nan=False) + "\n").encode()
 
 
@@ -216,7 +216,7 @@ def _to_bytes(table: pl.DataFrame, file_format: FileFormat) -> bytes:
 
 def _read_back(path: Path, file_format: FileFormat, schema: Mapping[str, Any]) -> pl.DataFrame:
     if file_format == "parquet":
-        # By Arrow on this thread: polars would call on its own, and wait for them.
+        # With Arrow on this thread: polars would use its own threads and wait for them.
         with pq.ParquetFile(path) as file:
             return pl.DataFrame(file.read(use_threads=False), schema=dict(schema))
     texts = pl.read_csv(path, infer_schema=False, glob=False)

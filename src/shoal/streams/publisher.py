@@ -1,8 +1,8 @@
-"""The last step of a stream: what arrived, what is published of it, and the state after it reach the disk in order.
+"""The last step of a stream: arrivals, publications and the state after them reach the disk in order.
 
-A block is in the log before anything that it causes is in its place. Killed in between, the stream takes the block in
-again and writes the same bytes under the same names. So published files need to be synced only before a checkpoint
-leaves the log behind, and a block costs one sync.
+A block is in the log before anything that it causes is in place. After a kill in between, the stream replays the block
+and writes the same bytes under the same names. So published files need to be synced only before a checkpoint discards
+the log, and a block costs one sync.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _PER_DOUBLING = 8
-"""Classes between a time and twice as long: a quantile is right within 9 %."""
+"""Number of classes per doubling of time: a quantile is accurate to within 9 %."""
 _N_CLASSES = 32 * _PER_DOUBLING
 _SHORTEST = 2.0**-16  # seconds
 
@@ -45,7 +45,7 @@ class Latency:
         self._counts = np.zeros(_N_CLASSES, dtype=np.int64)
 
     def add(self, seconds: float, n_events: int) -> None:
-        """So many events have waited so long."""
+        """Count events with a waiting time."""
         place = math.ceil(_PER_DOUBLING * math.log2(max(seconds, _SHORTEST) / _SHORTEST))
         self._counts[min(place, _N_CLASSES - 1)] += n_events
 
@@ -66,11 +66,11 @@ class Latency:
 
 
 _WAITING = 3
-"""Number of commits that may wait: the stream continues while the disk is busy, but not far."""
+"""Number of commits that may be pending: the stream continues while the disk is busy, up to this point."""
 
 
 class Admitted(Protocol):
-    """Snapshots that the gate has checked as they are written, next to their places."""
+    """Snapshots in temporary files that the gate has checked as written."""
 
     @property
     def asides(self) -> Sequence[Aside]:
@@ -78,13 +78,13 @@ class Admitted(Protocol):
 
 
 class Gate(Protocol):
-    """The only door out: writes, reads back, checks, and certifies what is in its place."""
+    """The only way out: writes, reads back, checks, and certifies what is in place."""
 
     def admit(self, snapshots: Sequence[PublishedSnapshot]) -> Admitted:
-        """Write snapshots aside and check what was written; called from several threads."""
+        """Write snapshots to temporary files and check what was written; called from several threads."""
 
     def certify(self, admitted: Admitted, summary: Mapping[str, Any]) -> None:
-        """Account for snapshots that are in their places now; called in order."""
+        """Account for snapshots that are now in place; called in order."""
 
     def sync(self) -> None:
         """Wait until what was certified is on disk."""
@@ -92,7 +92,7 @@ class Gate(Protocol):
 
 @dataclass(frozen=True)
 class Commit:
-    """Snapshots to publish, the block that caused them, the state after it if it is to be kept, and the summary."""
+    """Snapshots to publish, the block that caused them, the state after it if it must be saved, and the summary."""
 
     snapshots: Sequence[PublishedSnapshot]
     summary: Mapping[str, Any]
@@ -101,18 +101,18 @@ class Commit:
 
 
 class Publisher:
-    """Brings commits to disk while the stream goes on: written side by side, put in place one after another.
+    """Writes commits to disk while the stream continues: written in parallel, put in place one after another.
 
     Parameters
     ----------
     folder
         Where snapshots go.
     private
-        Where the log and the state go; without it there are none.
+        The folder for the log and the state; without it, there are none.
     gate
-        Through which snapshots go.
+        The gate that snapshots pass through.
     acknowledge
-        Who is told of each block once it need not come again.
+        Called for each block once it need not be sent again.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Publisher:
         for path in folder.glob(".*.partial"):
             path.unlink(missing_ok=True)
         if private is not None:
-            remove_asides(private)  # of a killed run; they hold events
+            remove_asides(private)  # from a killed run; they contain events
         self.latency = Latency()
         self.on_commit: Callable[[int], None] | None = None
         """Receives the number of snapshots that are in place."""
@@ -150,7 +150,7 @@ class Publisher:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Wait until all is written; an error of the block is told before one of the disk."""
+        """Wait until everything is written; an error in the block is raised before one of the disk."""
         self._commits.put(None)
         self._thread.join()
         for pool in (self._writers, self._logger, self._syncers):
@@ -161,18 +161,18 @@ class Publisher:
             self._tell()
 
     def keep(self, block: Block | None) -> Future[None] | None:
-        """Begin to bring a block into the log, or the end of the input."""
+        """Start to write a block, or the end of the input, to the log."""
         return None if self.log is None else self._logger.submit(self.log.append, block)
 
     def submit(self, commit: Commit, logged: Future[None] | None = None) -> None:
-        """Hand over a commit, to be put in place once its block is in the log. Raises what went wrong earlier."""
+        """Hand over a commit, to be put in place once its block is in the log. Raises earlier errors."""
         self._tell()
         self._commits.put((commit, self._writers.submit(self._gate.admit, commit.snapshots), logged))
         if commit.checkpoint is not None:
-            self.wait()  # the log goes on in another file from here: nothing may be logged before that
+            self.wait()  # the log continues in another file from here: nothing may be logged before that
 
     def wait(self) -> None:
-        """Wait until everything handed over is in its place. Raises what went wrong."""
+        """Wait until everything handed over is in place. Raises errors."""
         self._commits.join()
         self._tell()
 
@@ -189,7 +189,7 @@ class Publisher:
                 if logged is not None:
                     logged.result()
                 if self._failed:
-                    remove(admitted)  # nothing may follow a commit that is not there
+                    remove(admitted)  # nothing may follow a failed commit
                 else:
                     self._put_in_place(admitted, commit)
             except OSError as error:
@@ -207,7 +207,7 @@ class Publisher:
         if commit.block is not None:
             self._acknowledge(commit.block)
         if self._private is not None and commit.checkpoint is not None and not commit.snapshots:
-            # Of a new stream: nothing may be in the folder before there is a state to which it belongs.
+            # For a new stream: nothing may be in the folder before there is a state that it belongs to.
             self._keep_state(self._private, commit.checkpoint)
         for aside in admitted.asides:
             aside.put_in_place()
@@ -223,7 +223,7 @@ class Publisher:
             self._keep_state(self._private, commit.checkpoint)
 
     def _keep_state(self, private: Path, checkpoint: Checkpoint) -> None:
-        """Everything that the new state covers is on disk before it takes the place of the old one and its log."""
+        """Everything that the new state covers is on disk before it replaces the old one and its log."""
         sync_all([Aside(place, place) for place in self._to_sync], self._syncers)
         self._to_sync = []
         self._gate.sync()
@@ -240,6 +240,6 @@ class Publisher:
 
 
 def remove(admitted: Admitted) -> None:
-    """Take back what was written aside."""
+    """Remove temporary files."""
     for aside in admitted.asides:
         aside.path.unlink(missing_ok=True)

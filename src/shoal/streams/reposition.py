@@ -29,14 +29,14 @@ class PublishedSnapshot:
     number
         Position of the snapshot in the stream, from 0.
     tables
-        Its events as they are published; without records where all were moved on or suppressed.
+        Its events as published; without records if all were moved on or suppressed.
     moved
-        How many of its events came from how many snapshots before; 0 for those that stayed.
+        How many of its events were moved by how many snapshots; 0 for those that stayed.
     suppressed
-        Of the events that arrived with this snapshot and are never published how many have each sensitive value,
-        written as text. For the publisher: it is in no published file.
+        For the events that arrived with this snapshot and are never published, the count of each sensitive value, as
+        text. For the publisher: it is in no published file.
     further
-        What was found of each guarantee that only the publisher can check, on these tables and all before.
+        Verdicts on guarantees that only the publisher can check, for these tables and all before.
     """
 
     number: int
@@ -59,13 +59,13 @@ class RepositionStream:
     Parameters
     ----------
     method
-        What to do. Its seed, where it has none, is drawn once and is part of the state.
+        What to do. Without a seed, one is drawn once and becomes part of the state.
     time, sensitive, quasi
         Columns of the snapshots.
     subject
         The column with the person behind an event, which a method with `m` needs.
     known
-        All sensitive values there can be. A snapshot with another is refused, and so is an `l` above their number.
+        All possible sensitive values. A snapshot with another is refused, and so is an `l` above their number.
 
     Examples
     --------
@@ -107,9 +107,10 @@ class RepositionStream:
         return self._run.figures
 
     def push(self, *snapshots: pl.DataFrame) -> list[PublishedSnapshot]:
-        """The events of one instant, later than all before, or of some in order; gives what may be published now.
+        """Add the events of one instant, later than all before, or of several in order; returns what may be published
+        now.
 
-        What is given does not depend on how many are pushed at once, but together they take less time each.
+        The result does not depend on how many are pushed at once, but pushing several takes less time for each.
         """
         if self._finished:
             raise InputError("The stream was flushed: nothing can arrive after its end.")
@@ -127,7 +128,7 @@ class RepositionStream:
         return events
 
     def flush(self) -> list[PublishedSnapshot]:
-        """Everything that is still held back. Nothing can arrive after it."""
+        """Publish everything that is still pending. Nothing can arrive after it."""
         self._finished = True
         return self._publish(self._run.flush())
 
@@ -136,7 +137,7 @@ class RepositionStream:
         columns: dict[str, Any] = {"time": self._time, "quasi": self._quasi, "sensitive": self._sensitive}
         full = [eligible for eligible in left if len(eligible.events)]
         tables = self._method.tables(full, seed=self._run.seed, **columns) if full else []
-        if tables and not self._method.aims_at.check(concat(tables)).holds:  # a defect of ours; it must not get out
+        if tables and not self._method.aims_at.check(concat(tables)).holds:  # a bug; it must not be published
             raise GuaranteeNotMetError(
                 f"A snapshot among those from position {full[0].number} on is not {self._method.l}-diverse. None of "
                 "them was published."
@@ -154,7 +155,7 @@ class RepositionStream:
         ]
 
     def _judged(self, eligible: Eligible, tables: EventTables | None) -> tuple[Verdict, ...]:
-        """The verdicts on what only the publisher can check; one that does not hold is a defect of ours."""
+        """The verdicts on what only the publisher can check; one that does not hold is a bug."""
         if tables is None or self._subject is None or eligible.groups is None:
             return ()
         times = eligible.time.new_from_index(0, len(eligible.events))
@@ -190,7 +191,7 @@ class RepositionStream:
         )
 
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
-        """The events that are held back, and all the rest as JSON: enough to go on elsewhere.
+        """The pending events, and the rest as JSON: enough to continue elsewhere.
 
         Both are as private as the events themselves.
         """

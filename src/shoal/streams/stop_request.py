@@ -1,4 +1,4 @@
-"""Ending on request: SIGINT and SIGTERM ask, the stream ends where its state is whole."""
+"""Stopping on request: after SIGINT or SIGTERM, the stream ends where its state is complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import FrameType
 
 @dataclass
 class Stop:
-    """Whether an end was asked for, and a descriptor that becomes readable then.
+    """Whether a stop was requested, and a descriptor that then becomes readable.
 
     The descriptor lets a reader wait for its input and for the signal at once: Python resumes an interrupted read.
     """
@@ -23,7 +23,7 @@ class Stop:
     asked: bool = field(default=False)
 
     def wait(self, seconds: float) -> None:
-        """Sleep, but not longer than until an end is asked for."""
+        """Sleep, but no longer than until a stop is requested."""
         if not self.asked:
             select.select([self.descriptor], [], [], seconds)
 
@@ -39,7 +39,7 @@ def stopping() -> Iterator[Stop]:
             stop.asked = True
             os.write(sender, b"x")
 
-    # Only the main thread may take signals; elsewhere nobody asks.
+    # Only the main thread may handle signals; elsewhere no stop is requested.
     numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
     earlier = {number: signal.signal(number, ask) for number in numbers}
     try:

@@ -1,4 +1,4 @@
-"""The terms on which a stream of events is published: checked before it begins, kept, and the same when it goes on."""
+"""The settings of a stream of events: checked before it starts, saved, and unchanged when it resumes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def check_terms(
     *,
     subject: str | None = None,
 ) -> None:
-    """Refuse what can be seen to be impossible; `published` are the quasi-identifiers and the sensitive column."""
-    method.start(time="", sensitive="", subject=subject)  # refuses m without a subject in its own words
+    """Refuse settings that are clearly impossible; `published` are the quasi-identifiers and the sensitive column."""
+    method.start(time="", sensitive="", subject=subject)  # refuses m without a subject with its own message
     if file_format not in ("parquet", "csv"):
         raise ParameterError("format must be parquet or csv.")
     if known is not None and (n_known := len({value_of(str(value)) for value in known})) < method.l:
@@ -35,7 +35,7 @@ def check_terms(
 
 
 def read_duration(text: str | None, setting: str) -> Duration | None:
-    """A length of time from its text; none and 0 are none."""
+    """A duration from its text; None for none and 0."""
     return None if text is None or text.strip() == "0" else parse_duration(text, setting)
 
 
@@ -49,7 +49,7 @@ def stream_terms(
     lateness: str | None,
     known: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Everything that must be the same when a stream goes on, as JSON holds it."""
+    """Everything that must be the same when a stream resumes, for JSON."""
     return {
         "out": str(to.resolve()),
         "format": file_format,

@@ -43,7 +43,7 @@ class Topic:
             port = parts.port or _PORTS[kind]
         except ValueError:
             parts, port = None, 0
-        # A wildcard of MQTT is no fragment.
+        # An MQTT wildcard is not a fragment.
         name = "" if parts is None else unquote(parts.path.removeprefix("/")) + ("#" if text.endswith("#") else "")
         if parts is None or not parts.hostname or not name:
             raise ParameterError(f"{kind}:// needs a host and a topic, such as {kind}://localhost/meters.")
@@ -53,5 +53,5 @@ class Topic:
 
 
 def lacking(extra: str) -> ParameterError:
-    """What is said where the package of an extra is not there."""
+    """The error for a missing package of an extra."""
     return ParameterError(f"This needs the extra {extra!r}: pip install 'shoal[{extra}]'.")

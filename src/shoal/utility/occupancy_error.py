@@ -39,8 +39,9 @@ class OccupancyError(Measure):
         "mean": a relative error, from 0. "histogram": a share of series, from 0 to 1, that also detects lost variety.
     bins
         Only "histogram": the number of bins. More bins detect smaller shifts, but also more chance.
-    above The value above which someone is present. 0.5 suits presence (0 or 1), and also published means: someone is
-    there if half of the group is.
+    above
+        The value above which someone is present. 0.5 suits presence (0 or 1), and also published means: someone is
+        there if half of the group is.
 
     Examples
     --------

@@ -59,8 +59,10 @@ class Prediction(Measure):
         Instants before t that the model sees, at least 1: 8 are two hours of quarter hours.
     neighbours
         Only "knn": how many days vote, at least 1. An even number can end in a tie.
-    above The value above which someone is present. 0.5 suits presence (0 or 1), and also published means: someone is
-    there if half of the group is. folds
+    above
+        The value above which someone is present. 0.5 suits presence (0 or 1), and also published means: someone is
+        there if half of the group is.
+    folds
         Number of parts, at least 2; fewer if fewer different series are published.
     sample
         The largest number of series used, in whole groups drawn at random. Time grows with its square.
