@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from shoal import read_panel
 from shoal.engines import Local
 from shoal.engines.reading import read_series
+from shoal.engines.reading.segments import INSTANTS
 from shoal.errors import InputError, ParameterError, ShoalError
 
 HOUR = datetime.timedelta(hours=1)
@@ -180,6 +181,74 @@ def test_panel_is_that_of_read_panel(local, lake, case):
     path = lake / str(list(CASES).index(case))
     chosen = CASES[case][1]
     assert_same(local.read_panel(path, **chosen), read_panel(path, **chosen))
+
+
+def by_series(frame, path, rows=1000):
+    """The rows of a series next to each other, in files that begin and end in the middle of one."""
+    path.mkdir()
+    frame = frame.sort("id", maintain_order=True)
+    for number, start in enumerate(range(0, len(frame), rows)):
+        frame[start : start + rows].write_parquet(path / f"{number}.parquet", row_group_size=300)
+    return path
+
+
+def watched(monkeypatch, engine):
+    """By what rows were brought together, and how many series were among them."""
+    found = []
+    plain = type(engine).together
+
+    def together(self, table, keys, work, schema, *, order=()):
+        if INSTANTS in table.schema.names:
+            found.append(self.collect(table)["id"].unique().to_pylist())
+        return plain(self, table, keys, work, schema, order=order)
+
+    monkeypatch.setattr(type(engine), "together", together)
+    return found
+
+
+@pytest.mark.parametrize("case", ["channels and static columns", "gaps that are kept"])
+def test_of_a_table_stored_by_series_only_those_that_are_cut_travel(engine, tmp_path, monkeypatch, case):
+    make, chosen = CASES[case]
+    path = by_series(make(), tmp_path / "x")
+    travelled = watched(monkeypatch, engine)
+    assert_same(engine.read_panel(path, **chosen), read_panel(path, **chosen))
+    assert [len(names) <= 6 for names in travelled] == [True] * (engine.name != "memory")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "wide" not in case])
+def test_a_table_stored_by_series_gives_what_it_gives_in_any_order(local, tmp_path, case):
+    make, chosen = CASES[case]
+    path = by_series(make(), tmp_path / "x")
+    assert_same(local.read_panel(path, **chosen), read_panel(path, **chosen))
+
+
+def test_a_series_that_lies_in_two_places_after_all_is_put_together(engine, tmp_path, monkeypatch):
+    frame = long_table().sort("id", maintain_order=True)
+    odd = frame.filter(pl.col("id") == "m040")
+    rest = frame.filter(pl.col("id") != "m040")
+    (tmp_path / "x").mkdir()
+    for number, piece in enumerate((odd[:11], odd[11:])):
+        part = rest[1335 * number : 1335 * (number + 1)]
+        pl.concat([part[:600], piece, part[600:]]).write_parquet(tmp_path / "x" / f"{number}.parquet")
+    travelled = watched(monkeypatch, engine)
+    assert_same(engine.read_panel(tmp_path / "x"), read_panel(tmp_path / "x"))
+    assert ["m040" in names and len(names) <= 3 for names in travelled] == [True] * (engine.name != "memory")
+
+
+@pytest.mark.parametrize("chosen", [{}, {"duplicates": "mean"}])
+def test_rows_of_a_whole_series_that_are_there_again_are_found(local, tmp_path, monkeypatch, chosen):
+    frame = long_table().sort("id", maintain_order=True)
+    (tmp_path / "x").mkdir()
+    frame.write_parquet(tmp_path / "x" / "0.parquet")
+    frame[1200:1210].with_columns(pl.col("value") + 1).write_parquet(tmp_path / "x" / "1.parquet")
+    travelled = watched(monkeypatch, local)
+    found = outcome(lambda: local.read_panel(tmp_path / "x", **chosen))
+    expected = outcome(lambda: read_panel(tmp_path / "x", **chosen))
+    assert [len(names) for names in travelled] == [90]
+    if chosen:
+        assert_same(found, expected)
+    else:
+        assert found == expected
 
 
 @pytest.mark.parametrize("by", ["mean", "sum", "first", "last", "min", "max"])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.rows import ID, LARGEST_BLOCK, ROW, SERIES, SUBJECT, pack, unpack
 from shoal.engines.store import EngineStore
-from shoal.engines.work import Columns
+from shoal.engines.work import Columns, Having
 from shoal.errors import ParameterError
 from shoal.model import Panel, PanelShards, ShardPlan, Whole
 from shoal.read.series import as_array
@@ -63,7 +63,7 @@ class SeriesTable:
     def sample(self, n_series: int, seed: int) -> Panel:
         """About this many series in memory, of subjects drawn by a hash of their names, sorted by id."""
         share = min(1.0, n_series / max(1, self.whole.n_series))
-        drawn = self.engine.map(self.table, DrawSubjects(share, seed), self.table.schema)
+        drawn = draw_subjects(self.engine, self.table, share, seed)
         return panel_of(self.whole, self.engine.collect(drawn, most=2**31).sort_by(ID))
 
 
@@ -127,9 +127,16 @@ def _static(column: pa.ChunkedArray) -> NDArray[Any]:
     return as_array(column.to_pylist(), untyped=False)
 
 
+def draw_subjects(engine: Engine, table: Table, share: float, seed: int) -> Table:
+    """All rows of the subjects whose hash is low enough: their names first, so that no other row need be looked at."""
+    names = pa.schema([table.schema.field(SUBJECT)])
+    few = engine.map(engine.map(table, Columns((SUBJECT,)), names), DrawSubjects(share, seed), names)
+    return engine.map(table, Having(SUBJECT, engine.collect(few)[SUBJECT].unique()), table.schema)
+
+
 @dataclass(frozen=True)
 class DrawSubjects:
-    """Keep all series of the subjects whose hash is low enough."""
+    """Keep all rows of the subjects whose hash is low enough."""
 
     share: float
     seed: int

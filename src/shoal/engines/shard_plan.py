@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shoal.engines.attribute_bins import CELL, FIRST, Bins, Cells, Rows, find_bins
 from shoal.engines.contract import Blocks, Engine, Shared, Table
 from shoal.engines.rows import ID, ROW, SUBJECT, pack, unpack
-from shoal.engines.series import DrawSubjects, SeriesTable, chances, shaped
+from shoal.engines.series import DrawSubjects, SeriesTable, chances, draw_subjects, shaped
 from shoal.engines.split_tree import Coordinates, SplitTree, learn_tree
 from shoal.engines.totals import add_up
 from shoal.engines.work import Chain, Columns, whole_keys
@@ -80,21 +80,27 @@ def assign_shards(series: SeriesTable, plan: ShardPlan) -> Assigned:
     if whole.n_subjects < 2 * size:
         return Assigned(engine.map(series.table, _OneShard(), numbered), 1, (-1,))
     features = _FeaturesOf(find_features(plan.features), whole)
-    coordinates, sample = _Sample(series, features, cells).learn(size)
-    place = _Place(features, coordinates)
+    few = _few(series, cells)
+    place = _Place(features, Coordinates.learn(features(few)))
     table = series.table
-    if not whole.one_series_per_subject:
+    narrow = [ID, SUBJECT, *cells.attributes, _PLACE]
+    if whole.one_series_per_subject:
+        placed = pa.schema([*(schema.field(name) for name in narrow[:-1]), (_PLACE, pa.binary())])
+        places = engine.keep(engine.map(table, _AddPlaces(place, tuple(narrow)), placed))
+    else:
+        narrow.append(FIRST)
         located = pa.schema([*schema, (_PLACE, pa.binary()), (FIRST, pa.bool_())])
         table = engine.keep(engine.together(table, [SUBJECT], _Locate(place, cells), located, order=[ID]))
-    bins = find_bins(series, table, plan, size)
-    rule = _learn(coordinates, sample, bins, size)
+        places = engine.map(table, Columns(tuple(narrow)), pa.schema([located.field(name) for name in narrow]))
+    bins = find_bins(series, places, plan, size)
+    rule = _learn(place.coordinates, _sample(series, places, few, place, cells, size), bins, size)
     most = max(int(_TOO_LARGE * size), 2 * plan.least)
-    counts = _count(engine, table, rule, place)
+    counts = _count(engine, places, rule, place)
     for _ in range(2):
         if counts.max() <= most:
             break
         rule = _each(rule, counts, lambda one, own: one.divided(own, most))
-        counts = _count(engine, table, rule, place)
+        counts = _count(engine, places, rule, place)
     rule = _each(rule, counts, lambda one, own: one.repaired(own, plan.least))
     assigned = engine.map(table, _Assign(engine.share(rule), place, tuple(numbered.names)), numbered)
     of_bin = [bins.value_of(number) for number in range(bins.n_bins)]
@@ -232,60 +238,50 @@ def _count(engine: Engine, table: Table, rule: _Rule, place: _Place) -> Rows:
     return add_up(engine, table, _Count(engine.share(rule), place), int(rule.offsets[-1]))
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """Subjects drawn by a hash of their names, the same on every engine."""
+def _few(series: SeriesTable, cells: Cells) -> pa.Table:
+    """Series of some subjects, drawn by a hash of their names, the same on every engine: they say in which directions
+    series differ."""
+    row_bytes = 8 * series.whole.n_instants * series.whole.n_channels
+    n = min(SAMPLE, max(_FEWEST, SAMPLE_BYTES // row_bytes))
+    names = (ID, SUBJECT, ROW, *cells.attributes)
+    schema = pa.schema([series.table.schema.field(name) for name in names])
+    narrow = series.engine.map(series.table, Columns(names), schema)
+    drawn = draw_subjects(series.engine, narrow, min(1.0, n / series.whole.n_series), _DRAW)
+    # Far more than will be drawn: the fewest that say something take more than SAMPLE_BYTES if they are long.
+    return series.engine.collect(drawn, most=4 * max(SAMPLE_BYTES, n * row_bytes)).sort_by(ID)
 
-    series: SeriesTable
-    features: _FeaturesOf
-    cells: Cells
 
-    @property
-    def _row_bytes(self) -> int:
-        return 8 * self.series.whole.n_instants * self.series.whole.n_channels
-
-    def learn(self, size: int) -> tuple[Coordinates, pa.Table]:
-        """The coordinates, and a table with the places of a sample: one row for each series."""
-        whole = self.series.whole
-        rows = self._rows(min(SAMPLE, max(_FEWEST, SAMPLE_BYTES // self._row_bytes)))
-        coordinates = Coordinates.learn(self.features(rows))
-        place = _Place(self.features, coordinates)
-        wanted = min(_MOST_DRAWN, _PER_SHARD * max(1, whole.n_subjects // size))
-        if rows.num_rows < min(wanted, whole.n_series // 2):
-            located = self._places(wanted, place)
-        else:
-            located = pa.Table.from_batches(_Places(place, self.cells)(iter(rows.combine_chunks().to_batches())))
-        # The same order on every engine: means are sums of floats.
-        return coordinates, located.sort_by([(_KEY, "ascending"), (_PLACE, "ascending")])
-
-    def _rows(self, n: int) -> pa.Table:
-        table, schema, draw = self._drawn(n)
-        engine = self.series.engine
-        # Far more than will be drawn: the fewest that say something take more than SAMPLE_BYTES if they are long.
-        most = 4 * max(SAMPLE_BYTES, n * self._row_bytes)
-        return engine.collect(engine.map(table, draw, schema), most=most).sort_by(ID)
-
-    def _places(self, n: int, place: _Place) -> pa.Table:
-        table, schema, draw = self._drawn(n)
-        engine = self.series.engine
-        kept = [
-            (_KEY, pa.float64()),
-            *([(CELL, self.cells.kind(schema))] if self.cells else []),
-            (_PLACE, pa.binary()),
-        ]
-        work = Chain((draw, _Places(place, self.cells)))
-        return engine.collect(engine.map(table, work, pa.schema(kept)), most=4 * SAMPLE_BYTES)
-
-    def _drawn(self, n: int) -> tuple[Table, pa.Schema, DrawSubjects]:
-        series = self.series
-        names = [ID, SUBJECT, ROW, *self.cells.attributes]
-        schema = pa.schema([series.table.schema.field(name) for name in names])
-        narrow = series.engine.map(series.table, Columns(tuple(names)), schema)
-        return narrow, schema, DrawSubjects(min(1.0, n / series.whole.n_series), _DRAW)
+def _sample(series: SeriesTable, places: Table, few: pa.Table, place: _Place, cells: Cells, size: int) -> pa.Table:
+    """Where the subjects of a sample are: of those few, or of more where there are many shards; one row each series."""
+    whole, engine = series.whole, series.engine
+    wanted = min(_MOST_DRAWN, _PER_SHARD * max(1, whole.n_subjects // size))
+    work = _Sampled(place, cells)
+    if few.num_rows < min(wanted, whole.n_series // 2):
+        cell = [(CELL, cells.kind(places.schema))] if cells else []
+        kept = pa.schema([(_KEY, pa.float64()), *cell, (_PLACE, pa.binary())])
+        draw = DrawSubjects(min(1.0, wanted / whole.n_series), _DRAW)
+        found = engine.collect(engine.map(places, Chain((draw, work)), kept))
+    else:
+        found = pa.Table.from_batches(work(iter(few.combine_chunks().to_batches())))
+    # The same order on every engine: means are sums of floats.
+    return found.sort_by([(_KEY, "ascending"), (_PLACE, "ascending")])
 
 
 @dataclass(frozen=True)
-class _Places:
+class _AddPlaces:
+    """Series without their readings, with their places."""
+
+    place: _Place
+    names: tuple[str, ...]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            if block.num_rows:
+                yield block.append_column(_PLACE, pack(self.place(block))).select(list(self.names))
+
+
+@dataclass(frozen=True)
+class _Sampled:
     """Places in the stead of series, and a number for each subject: names can be long."""
 
     place: _Place

@@ -15,7 +15,7 @@ from shoal.engines.contract import MOST_COLLECTED, Blocks, PanelReader, Shared, 
 from shoal.engines.scatter import refuse_missing_keys
 from shoal.engines.session import close as close_session
 from shoal.engines.session import session as new_session
-from shoal.engines.work import Chain, Columns
+from shoal.engines.work import Chain, Columns, Having
 from shoal.engines.work_errors import carried, raise_carried
 from shoal.errors import InputError
 from shoal.files.scratch import ScratchFolder
@@ -158,6 +158,8 @@ class Spark(PanelReader):
         mine = _mine(table)
         if isinstance(work, Columns) and not mine.pending and schema.names == list(work.names):
             return SparkTable(mine.frame.select(*(f"`{name}`" for name in work.names)), schema)
+        if isinstance(work, Having) and not mine.pending:
+            return SparkTable(self._having(mine.frame, work), schema)
         return SparkTable(mine.frame, schema, (*mine.pending, work))
 
     def together(
@@ -231,6 +233,15 @@ class Spark(PanelReader):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _having(self, frame: DataFrame, work: Having) -> DataFrame:
+        from pyspark.sql.functions import broadcast
+
+        with _no_word_of_pandas():
+            names = self.session.createDataFrame(pa.table({work.column: work.among}))
+        columns = [f"`{name}`" for name in frame.columns]
+        way = "left_anti" if work.others else "left_semi"
+        return frame.join(broadcast(names), on=work.column, how=way).select(*columns)
 
     def _table(self, frame: DataFrame) -> SparkTable:
         from pyspark.sql.pandas.types import to_arrow_schema

@@ -48,6 +48,23 @@ class Columns:
             yield block.select(list(self.names))
 
 
+@dataclass(frozen=True)
+class Having:
+    """Rows with one of some entries in a column, or all others. Engines that can find them by themselves do."""
+
+    column: str
+    among: pa.Array
+    others: bool = False
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """The rows of each block."""
+        for block in blocks:
+            kept = pc.is_in(block.column(self.column), self.among)
+            kept = pc.invert(kept) if self.others else kept
+            # Blocks of long series are not copied without need.
+            yield block if kept.true_count == block.num_rows else block.filter(kept)
+
+
 def starts_of_keys(table: pa.Table | pa.RecordBatch, keys: Sequence[str]) -> NDArray[np.bool_]:
     """Of rows that are sorted by their keys: where a new key begins. Equal means equal in every byte."""
     n = table.num_rows

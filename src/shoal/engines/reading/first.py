@@ -25,7 +25,7 @@ _SKETCH = 64
 """The smallest hashes of identifiers: enough to know the number of series to about an eighth."""
 
 _TIME, _KIND, _PROBLEM, _HASH, _TOO_MANY, _NO_ID, _ROWS = "time", "kind", "problem", "hash", "too many", "no id", "rows"
-_RESPELT = "respelt"
+_RESPELT, _RUNS = "respelt", "runs"
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class First:
     n_rows: int
     n_about: int
     """The number of series by their smallest hashes; exact below 64."""
+    n_runs: int = 0
+    """How often, from row to row, another series begins."""
     clock: TimeReader | None = None
     times: NDArray[np.int64] | None = None
     """All different times, sorted; without `distinct` at least the first and the last."""
@@ -53,6 +55,7 @@ class _Look:
         times: list[NDArray[np.int64]] = []
         n_held = 0
         hashes = np.empty(0, dtype=np.uint64)
+        last = None
         for block in blocks:
             found.add(_ROWS, block.num_rows)
             try:
@@ -64,8 +67,13 @@ class _Look:
             found.add(_NO_ID, ids.null_count)
             found.add(_RESPELT, n_respelt(plain([block.column(self.id)])[0], self.id))
             found.add(f"{_KIND} {'number' if pa.types.is_integer(ids.type) else 'text'}", 1)
-            new = pl.Series(pl.from_arrow(pc.unique(ids.drop_null()))).hash(seed=7).to_numpy()
+            encoded = ids.dictionary_encode()
+            new = pl.Series(pl.from_arrow(encoded.dictionary)).hash(seed=7).to_numpy()
             hashes = np.union1d(hashes, new)[:_SKETCH]
+            if len(ids):
+                codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+                found.add(_RUNS, np.count_nonzero(np.diff(codes)) + (ids[0].as_py() != last))
+                last = ids[-1].as_py()
             if instants is None or not len(instants):
                 continue
             times.append(np.unique(instants) if self.distinct else np.array([instants.min(), instants.max()]))
@@ -101,8 +109,9 @@ def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str
         )
     _refuse_respelt(id_, _one(counts, _RESPELT))
     n_about = _about(np.array(list(counts[_HASH]), dtype=np.int64).view(np.uint64))
+    n_runs = _one(counts, _RUNS)
     if time is None:
-        return First(n_rows, n_about)
+        return First(n_rows, n_about, n_runs)
     clock = TimeReader(time, timezone)
     clock.take_counts({what: n[0] for what, n in counts.items() if 0 in n})
     clock.verify()
@@ -112,7 +121,7 @@ def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str
             f"The times of the series do not line up: there are more than {_MOST_TIMES} different ones. Resample them "
             "with align='resample:STEP', where STEP is the step of one series or a multiple of it."
         )
-    return First(n_rows, n_about, clock, times)
+    return First(n_rows, n_about, n_runs, clock, times)
 
 
 @dataclass(frozen=True)

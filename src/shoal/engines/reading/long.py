@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.local import parquet_files
+from shoal.engines.reading.by_series import assemble_runs, is_by_series
 from shoal.engines.reading.first import First, count_series, look, refuse_numbers
 from shoal.engines.reading.gaps import Instants, SeriesCounts, totals
 from shoal.engines.reading.segments import (
@@ -84,8 +85,10 @@ def read_long(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
             NameStatic(columns.static, has_subject, named),
         )
     )
-    parts = engine.map(table, Segments(columns, segments), segments)
-    series = engine.keep(engine.together(parts, [ID], work, named))
+    reading = Segments(columns, segments)
+    series = assemble_runs(engine, table, reading, segments, work, named) if is_by_series(first) else None
+    if series is None:
+        series = engine.keep(engine.together(engine.map(table, reading, segments), [ID], work, named))
     found = totals(engine, series, len(kinds), SUBJECT if has_subject else None)
     if found.infinite:
         refuse_numbers(engine, table, columns.values, tuple(f"Column {name!r}" for name in columns.values))

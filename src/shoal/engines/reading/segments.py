@@ -35,7 +35,9 @@ from shoal.read.tables import plain
 from shoal.read.time_reader import TimeReader
 from shoal.read.zones import shown_twice
 
-INSTANTS = "instants"
+FIRST, STEP, N, INSTANTS = "first", "step", "n", "instants"
+"""The instants of a segment: the first, the step to the next, how many there are; and if steps differ all of them."""
+
 CONFLICTS = "conflicts"
 
 _CELLS = 1 << 20
@@ -82,6 +84,7 @@ def segment_schema(n_channels: int, static: tuple[pa.DataType, ...]) -> pa.Schem
     return pa.schema(
         [
             (ID, pa.string()),
+            *((name, pa.int64()) for name in (FIRST, STEP, N)),
             (INSTANTS, pa.binary()),
             *((values_name(c), pa.binary()) for c in range(n_channels)),
             *((static_name(i), kind) for i, kind in enumerate(static)),
@@ -126,7 +129,7 @@ class Segments:
         return pa.record_batch(
             [
                 ids.dictionary.take(pa.array(codes[starts])),
-                _as_bytes(instants, starts),
+                *_packed_instants(instants, starts),
                 *(_as_bytes(values, starts) for values in readings),
                 *(array for array, _ in found),
                 pa.array(conflicts),
@@ -140,6 +143,32 @@ def _as_bytes(numbers: NDArray[Any], starts: NDArray[np.int64]) -> pa.Array:
     offsets = np.append(starts, len(numbers)).astype(np.int32) * np.int32(8)
     data = np.ascontiguousarray(numbers)
     return pa.Array.from_buffers(pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _packed_instants(instants: NDArray[np.int64], starts: NDArray[np.int64]) -> tuple[pa.Array, ...]:
+    """The columns of instants. Most segments have one step, and their instants take no room."""
+    n = np.diff(starts, append=len(instants))
+    first = instants[starts]
+    step = np.where(n > 1, instants[np.minimum(starts + 1, len(instants) - 1)] - first, 0)
+    even = np.logical_and.reduceat(_even(first, step, n) == instants, starts)
+    offsets = np.append(0, np.cumsum(np.where(even, 0, n))).astype(np.int32) * np.int32(8)
+    uneven = np.ascontiguousarray(instants[np.repeat(~even, n)])
+    data = pa.Array.from_buffers(pa.binary(), len(n), [None, pa.py_buffer(offsets), pa.py_buffer(uneven)])
+    return pa.array(first), pa.array(step), pa.array(n), data
+
+
+def _instants_of(segments: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The instants of all segments, one after another, and where each segment begins."""
+    first, step, n = (segments[name].to_numpy() for name in (FIRST, STEP, N))
+    instants = _even(first, step, n)
+    uneven, starts = _of_bytes(segments[INSTANTS], "<i8")
+    instants[np.repeat(np.diff(starts) > 0, n)] = uneven
+    return instants, np.append(0, np.cumsum(n))
+
+
+def _even(first: NDArray[np.int64], step: NDArray[np.int64], n: NDArray[np.int64]) -> NDArray[np.int64]:
+    places = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
+    return np.repeat(first, n) + np.repeat(step, n) * places
 
 
 def _of_bytes(column: pa.ChunkedArray, kind: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -191,7 +220,7 @@ class Assemble:
         grid = self.grid.value
         firsts = np.flatnonzero(starts_of_keys(table, [ID]))
         bounds = np.append(firsts, table.num_rows)
-        instants, offsets = _of_bytes(table[INSTANTS], "<i8")
+        instants, offsets = _instants_of(table)
         readings = [_of_bytes(table[values_name(c)], "<f8")[0] for c in range(self.n_channels)]
         entries = [Entries.of(table[static_name(i)]) for i in range(self.n_static)]
         conflicts = table[CONFLICTS].to_numpy()
@@ -268,7 +297,7 @@ class CountSteps:
         steps = StepCount(self.bucket)
         for table in whole_keys(blocks, [ID]):
             segments = table.combine_chunks()
-            instants, offsets = _of_bytes(segments[INSTANTS], "<i8")
+            instants, offsets = _instants_of(segments)
             numbers = np.cumsum(starts_of_keys(segments, [ID])) - 1
             series = np.repeat(numbers, np.diff(offsets))
             order = np.lexsort((instants, series))
