@@ -203,7 +203,8 @@ class Shards(Generic[T]):
 
     def add_up(self, work: Callable[[int, T], R]) -> R:
         """The sum of the results of all shards."""
-        return self.store.reduce(work, added)
+        total: R = self.store.reduce(work, added)
+        return total
 
 
 def added(several: Sequence[Any]) -> Any:

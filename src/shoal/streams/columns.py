@@ -104,12 +104,12 @@ _INTEGER = r"^-?(?:0|[1-9]\d{0,17})$"
 _NUMBER = r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
 
 WHOLE, NUMBER, TEXT = "whole numbers", "numbers", "text"
-_TYPES: dict[str, Any] = {WHOLE: pl.Int64, NUMBER: pl.Float64, TEXT: pl.String}
+_TYPES: dict[str, pl.DataType] = {WHOLE: pl.Int64(), NUMBER: pl.Float64(), TEXT: pl.String()}
 
 
 def type_of(name: str) -> pl.DataType:
     """The type of the columns that are called so."""
-    return _TYPES[name]()
+    return _TYPES[name]
 
 
 def decide_type(column: pl.Series, *, untyped: bool) -> str:
