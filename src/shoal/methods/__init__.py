@@ -1,9 +1,9 @@
 """Ways to anonymize. Each is a frozen dataclass with the property `aims_at` and one verb, anonymize() -> Candidate.
 
 To add one, write a file here and export it below. The contract tests, `shoal methods` and the options of `shoal
-anonymize` pick it up. As one of several `Steps` it is known by what it says about itself (`keeps_equal`, `each_alone`,
-`keeps_apart`, `takes_fictives`, `publishes_groups`, `why_alone`), and it has `unfold` where what it publishes has other
-rows or instants. `Steps` itself aims at what its steps leave.
+anonymize` pick it up. Its attributes (`keeps_equal`, `each_alone`, `keeps_apart`, `takes_fictives`, `publishes_groups`,
+`why_alone`) say what it does as one of several `Steps`, and it has `unfold` if what it publishes has other rows or
+instants. `Steps` itself aims at what its steps leave.
 """
 
 from typing import Any

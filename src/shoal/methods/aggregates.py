@@ -77,8 +77,8 @@ def _mean_of_ranks(
 def largest_likeness(x: NDArray[np.float64], published: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
     """The largest share of its observed cells at which a published row equals one member's own value.
 
-    Cells at which all observed members are equal do not count: there nobody stands out. A median is always someone's
-    value in a group of odd size; where it is nearly always the same member's, publishing it publishes that member.
+    Cells at which all observed members are equal do not count: nobody stands out there. In a group of odd size, a
+    median is always someone's value; if it is nearly always the same member's, publishing it publishes that member.
     """
     largest = 0.0
     for members in groups_of(labels):

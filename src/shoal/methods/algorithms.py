@@ -39,16 +39,16 @@ CHEAP_WORK = 2000
 """The same for "auto", in each of its rounds."""
 
 INDEX_ROWS = 2000
-"""Series above which MDAV goes through an index, at any length."""
+"""Number of series above which MDAV uses an index, at any length."""
 
 INDEX_WORK = 1e8
 """The same for fewer but long ones: series² times values of each, over k; about a tenth of a second without an index.
-Below, the index would be faster as well, but compiling it costs anyone who runs Shoal for the first time 15 seconds."""
+Below, the index would also be faster, but compiling it takes 15 seconds on the first run."""
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """How groups are to be formed."""
+    """How groups are formed."""
 
     k: int
     algorithm: Algorithm
@@ -60,7 +60,7 @@ class Grouping:
     threads: int | None = None
 
     def form(self, features: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:
-        """Group labels of the rows, from their features; the yardsticks look at the values themselves."""
+        """Group labels of the rows, from their features; the yardsticks use the values themselves."""
         x = _relative_to_first(features)
         many_series = int(subjects.max()) + 1 < len(x)
         if self.refine or self.algorithm not in ("auto", "mdav"):

@@ -1,4 +1,4 @@
-"""What methods share that change readings and promise nothing."""
+"""Shared by methods that change readings and promise nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cube(panel: Panel) -> Floats:
 
 
 def of_distinct(panel: Panel, change: Callable[[Floats], Floats]) -> Floats:
-    """Change each different series once and give equal series the same outcome, bit for bit.
+    """Change each distinct series once, so that equal series get the same result, bit for bit.
 
     Takes and gives (series, instants, channels); the number of instants may change.
     """

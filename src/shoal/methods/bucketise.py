@@ -23,7 +23,7 @@ _PLACE = "__place"
 def form_groups(values: pl.Series, *, l: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """The group of each event of an l-eligible snapshot: of at least l events, all with different sensitive values.
 
-    `rng` decides which event of a value goes to which group. It must stay as secret as the groups' pairs.
+    `rng` decides which event of a value goes to which group. It must stay as secret as the assignment itself.
     """
     codes, n_values = counted_codes(values)
     return _formed(codes, n_values, l, rng)
@@ -51,11 +51,11 @@ def bucketise(
     quasi, sensitive
         Columns with quasi-identifiers and with the sensitive value.
     l
-        One sensitive value may have one in l events of a group at most.
+        One sensitive value may have at most one in l events of a group.
     rng
         Decides which event of a value goes to which group. It must stay as secret as the groups' pairs.
     groups
-        The group of each event where they are formed already; a value may be in one more than once.
+        The group of each event, if groups are already formed; a value may occur more than once in one.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def bucketise_each(
     place, group = pl.Series(_PLACE, places), pl.Series(GROUP, numbers)
     records = pl.DataFrame([place, frame[TIME], group, *(frame[name] for name in quasi)])
     records = sort_rows(records, [_PLACE, GROUP, *quasi]).drop(_PLACE)
-    # Of groups that are formed here no value is twice in one; of others it may be.
+    # In groups formed here, no value occurs twice; in others it may.
     rows, often = np.arange(len(frame)), np.ones(len(frame), dtype=np.int64)
     if any(given is not None for given in groups):
         keys = dense_codes((places * (int(numbers.max(initial=0)) + 1) + numbers) * n_values + codes)

@@ -64,7 +64,7 @@ def diversify(
 
 
 def plain_sensitive(panel: Panel) -> Mapping[str, NDArray[Any]]:
-    """The sensitive columns in plain types; refused if there are none, or where entries are missing."""
+    """The sensitive columns in plain types; refused if there are none, or if entries are missing."""
     if not panel.sensitive:
         raise ParameterError("l needs a sensitive column, and the panel has none. Name one with sensitive=, or omit l.")
     columns = {name: plain_column(column) for name, column in panel.sensitive.items()}

@@ -1,4 +1,4 @@
-"""What making events diverse shares: one snapshot in plain columns, and snapshots put together again."""
+"""Shared by methods for events: one snapshot in plain columns, and snapshots combined."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ Of the rows of a group g, cap(g) = floor(size / l) may carry the same value. An 
 where it is in excess, into a group h that has room for it; h gives a value w for it, and so on, until one that the
 first group has room for:    v: g -> h,  w: h -> g    or    v: g -> h,  w: h -> i,  x: i -> g    ...
 
-Partners are looked for among the nearest first: in groups of the same envelope, then anywhere. Where no pair of groups
-fits, the shortest such cycle is searched. There is one as long as a solution exists: between what is there and any
-solution, the differences form cycles of exactly this kind. So it ends, with at most one search per row in excess.
+Partners are sought nearby first: in groups of the same envelope, then anywhere. If no pair of groups fits, the shortest
+such cycle is sought. There is one as long as a solution exists: the differences between the current state and any
+solution form cycles of exactly this kind. So it terminates, with at most one search per row in excess.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ With x the given series as rows, m their mean and x - m = S V their principal co
     fictive = m + s V,    s[k] = sqrt(1 - h^2) S[i(k), k] + h sd(S[., k]) z[k],    h = 1/2
 
 where i(k) is drawn separately for every component and z is standard normal: mean, variance and correlation over time
-are those of the given series, and no fictive one is made of one person's parts. It is rounded to the digits the given
-ones have and not below zero where none of them is. It is drawn again when it is nearer to some given series than half
-the distance between the two different ones that are nearest to each other.
+are those of the given series, and no fictive one is made of one person's parts. It is rounded to the digits of the
+given series and kept at or above zero if they are. It is drawn again if it is closer to some given series than half the
+distance between the two distinct ones that are closest to each other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 SMOOTHING = 0.5
 ROUNDS = 50
-"""How often those are drawn again that came too near to someone."""
+"""How often series that came too close to someone are drawn again."""
 
 _YARDSTICKS = 1000  # series whose distances say what near is; all pairs of a large panel would take too long
 _MOST_DECIMALS = 9
@@ -80,7 +80,8 @@ def _nearest(made: Floats, x: Floats) -> Floats:
 
 
 def _like_readings(values: Floats, x: Floats) -> Floats:
-    """Rounded to the decimals that readings have, not below zero where no reading is: else anyone could tell."""
+    """Rounded to the decimals of the readings, and not below zero if no reading is: else anyone could recognise
+    them."""
     for decimals in range(_MOST_DECIMALS + 1):
         if np.array_equal(np.round(x, decimals), x):
             values = np.round(values, decimals)

@@ -1,4 +1,4 @@
-"""What several steps in a row published, told of the series and instants there were at first."""
+"""What several steps published, in terms of the series and instants of the first panel."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def row_of_first(made: Sequence[Candidate]) -> NDArray[np.int64]:
 def groups_of_first(made: Sequence[Candidate], stands_for: NDArray[np.int64]) -> NDArray[np.int64]:
     """The last step's group of each series of the first panel; -1 where it is not published.
 
-    Where slices of one series are in different groups it has no group of its own, and every series stands alone.
+    If slices of one series are in different groups, it has no group, and every series counts as its own group.
     """
     last, n_first = made[-1].private, made[0].private.original.n_series
     rows = made[-1].stands_for
@@ -57,7 +57,7 @@ def groups_of_first(made: Sequence[Candidate], stands_for: NDArray[np.int64]) ->
 
 
 def curves_of_first(steps: Sequence[Any], made: Sequence[Candidate]) -> Panel:
-    """For each series of the first panel what is published of it in the end, at the first instants."""
+    """For each series of the first panel, what is finally published of it, at the original instants."""
     last = made[-1]
     curves = _put(last.curves, last.private.rows, last.private.original)
     for step, candidate in zip(reversed(steps[:-1]), reversed(made[:-1]), strict=True):

@@ -24,8 +24,8 @@ def generalise(events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l:
     Records that lie close together are published alike, and in each such group one sensitive value has at most one in l
     records. The same snapshot gives the same groups. Rows are sorted by all columns.
 
-    A missing quasi-identifier is a value of its own, below all others; where some records of a group have a number and
-    others none, the range has no low end. Not-a-number counts as missing.
+    A missing quasi-identifier is a separate value, below all others; if some records of a group have a number and
+    others none, the range has no lower end. Not-a-number counts as missing.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def generalise(events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l:
     quasi, sensitive
         Columns with quasi-identifiers and with the sensitive value.
     l
-        One sensitive value may have one in l records of a group at most. Larger hides better and blurs more.
+        One sensitive value may have at most one in l records of a group. Larger hides better and blurs more.
 
     Examples
     --------

@@ -64,29 +64,30 @@ class KP(Method):
     letters) that was found for it. Aims at KPAnonymity(k, p): knowing values and shape, nobody finds a series with a
     chance above 1/p.
 
-    "kapra" first forms subgroups of equal words over all series, then puts near subgroups together to groups; "naive"
-    first forms groups of near values, then words inside each. With the words series share, "kapra" keeps shapes better
-    and "naive", as a rule, values; words of "naive" are coarse then and may be those of a similar series. With words of
-    means it depends on the data which keeps shapes better: measure both with PatternLoss and ValueLoss.
+    "kapra" first forms subgroups of equal words over all series, then combines close subgroups into groups; "naive"
+    first forms groups of close values, then words inside each. With the words that series share, "kapra" keeps shapes
+    better and "naive" usually keeps values better; words of "naive" are then coarse and may be those of a similar
+    series. With words of means, it depends on the data which keeps shapes better: measure both with PatternLoss and
+    ValueLoss.
 
     With words of means, nobody is suppressed: a series that shares its word with too few joins the subgroup of the most
-    similar shape. With their own words "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer
+    similar shape. With their own words, "kapra" may suppress up to p - 1 series, and the recipe says how many; if fewer
     than k would be left, they get the word of the most similar subgroup instead. "naive" suppresses none.
 
     A subject may have several series, with words of means: the first ones of all subjects are grouped, then the second
     ones, and so on while k subjects have one; what is left over joins the group of the nearest series. So every group
     has k subjects and every word p of them.
 
-    Where the paper leaves it open: equal values of a criterion are decided by row position; a node whose series all
-    agree on the next level goes there without a split; rows of bad leaves are recycled one by one, as they need not
-    have one word at a lower level. Groups are formed by an index: they are those of the paper's greedy order over all
-    pairs, ties included, but for panels that have more than 50 000 subgroups (150 000 series or more, with p = 3):
-    there the subgroup that joins may be up to 5 % dearer than the best, which adds less than 1 % to the value loss.
+    Choices that the paper leaves open: ties are decided by row position; a node whose series all agree on the next
+    level goes there without a split; rows of bad leaves are recycled one by one, because they need not share a word at
+    a lower level. Groups are formed by an index: they are those of the paper's greedy order over all pairs, ties
+    included, except for panels with more than 50 000 subgroups (150 000 series or more, with p = 3): there, the
+    subgroup that joins may be up to 5 % worse than the best, which adds less than 1 % to the value loss.
 
-    With `l`, sensitive columns are published as well, changed where a value has a share above 1/l among the series with
-    the same envelope and word, and LDiversity(l) is aimed at too. Numbers that are too frequent there are moved to near
+    With `l`, sensitive columns are published as well, changed if a value has a share above 1/l among the series with
+    the same envelope and word, and it also aims at LDiversity(l). Numbers that are too frequent are moved to nearby
     ones; words and truth values are exchanged between series, so that each occurs as often as before. The recipe counts
-    both. Without `l` these columns stay behind.
+    both. Without `l`, these columns are withheld.
 
     With several channels a group shares the ranges of all of them, and a pattern is the words of all of them, one after
     another and all at one level. Values are compared in standard deviations of their channel (over the whole panel), so
@@ -100,33 +101,33 @@ class KP(Method):
     k
         Smallest group of one envelope. Larger hides better and widens the envelopes.
     p
-        Smallest subgroup of one pattern, at most k. Larger hides better and coarsens the patterns. With 1 every series
-        has a word of its own, and only envelopes hide it.
+        Smallest subgroup of one pattern, at most k. Larger hides better and coarsens the patterns. With 1, every series
+        may have its own word, and only envelopes hide it.
     algorithm
-        "kapra" or "naive"; "auto" forms both and publishes the one that loses less, weighed by `pattern_weight`.
+        "kapra" or "naive"; "auto" forms both and publishes the one that loses less, weighted by `pattern_weight`.
     pattern_weight
-        Only "auto": what the loss of shapes counts, from 0 to 1; the loss of values counts the rest, as a share of the
-        width of one envelope around all series.
+        Only "auto": the weight of the loss of shapes, from 0 to 1; the loss of values, as a share of the width of one
+        envelope around all series, gets the rest.
     max_level
         The most letters a word may use, up to 20. Fewer make coarser words.
     words
-        "mean" gives a subgroup the word of its mean shape at the highest level, where that is nearer to its series than
-        the word they share. "own" leaves it at that, as the paper does: coarser, but every word is what the series
-        itself says, so that ranges estimated from words (`shoal.queries.complete`) are certain.
+        "mean" gives a subgroup the word of its mean shape at the highest level, if that is closer to its series than
+        the word they share. "own" publishes the shared word, as the paper does: coarser, but true of every series, so
+        that ranges estimated from words (`shoal.queries.complete`) are certain.
     envelope_instants
         The instants whose ranges are published, by position from 0: "0:12,18" are the first twelve and the nineteenth;
-        in Python a sequence of positions or a slice will do. Default: all. Groups are formed on all instants anyway.
-        Fewer tell less; `shoal.queries.complete` estimates the others where there are letters.
+        in Python also a sequence of positions or a slice. Default: all. Groups are always formed on all instants. Fewer
+        reveal less; `shoal.queries.complete` estimates the others if there are letters.
     pattern_instants
-        The instants whose letters are published, in the same way. At least one must have both.
+        The instants whose letters are published, in the same form. At least one must have both.
     l
         Publish the sensitive columns, no value with a share above 1/l in any subgroup; 2 to p. Larger hides better and
         changes more entries.
     epsilon
-        How far a sensitive number may be moved, as a share of the standard deviation of its column; further where there
-        is no room. Smaller is closer to the truth, and tells more to anyone who asks for about how much.
+        How far a sensitive number may be moved, as a share of the standard deviation of its column; further if there is
+        no room. Smaller is closer to the truth, and reveals more about the rough amount.
     seed
-        Which of the entries that are too frequent are changed, and to what.
+        Decides which of the entries that are too frequent are changed, and to what.
 
     Examples
     --------
@@ -165,7 +166,7 @@ class KP(Method):
     """A unit for each channel of a panel."""
 
     def __post_init__(self) -> None:
-        KPAnonymity(self.k, self.p)  # refuses what is impossible with its own words
+        KPAnonymity(self.k, self.p)  # refuses the impossible with its own message
         if self.p > self.k:
             raise ParameterError(
                 f"p={self.p} is above k={self.k}: every pattern inside a group needs p series, so groups would have "
@@ -242,7 +243,7 @@ class KP(Method):
             return self._knowing_scales(channel_moments(panel))._anonymize(panel, progress)
         ranges = positions("envelope_instants", self.envelope_instants, panel.n_instants)
         spelled = positions("pattern_instants", self.pattern_instants, panel.n_instants)
-        # A copy, because numba compiles everything once more for an array that is locked.
+        # A copy, because numba compiles everything again for a read-only array.
         by_channel = panel.values.reshape(panel.n_series, panel.n_instants, -1).transpose(0, 2, 1)
         x = np.array(by_channel, order="C").reshape(panel.n_series, -1)
         subjects = None if panel.one_series_per_subject else panel.subject_codes

@@ -33,7 +33,7 @@ def noisy_integers(
     values
         True answers.
     sensitivity
-        By how much one unit can change them, summed over all of them.
+        How much one unit can change them, summed over all of them.
     epsilon
         What may be spent.
     query, bounds

@@ -1,8 +1,8 @@
 """Subjects with several series: layers with at most one series per subject.
 
-The first series of every subject are a layer, then the second ones, and so on while at least k subjects have one. What
-is formed in each layer hides a series among as many subjects as series. A series left over is published with the
-nearest one in a layer: crowds only grow, so every one keeps the subjects it had.
+The first series of every subject are a layer, then the second ones, and so on while at least k subjects have one. In
+each layer, a series is hidden among as many subjects as series. A series left over is published with the nearest one in
+a layer: crowds only grow, so each keeps the subjects it had.
 """
 
 from __future__ import annotations

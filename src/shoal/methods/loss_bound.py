@@ -1,4 +1,4 @@
-"""How little any groups of at least k rows can lose: a lower bound on the loss of microaggregation.
+"""A lower bound on the loss of microaggregation with groups of at least k rows.
 
     loss(G) = P(G) / |G|,    P(G) = sum over pairs in G of |x[i] - x[j]|^2
 
@@ -40,7 +40,7 @@ Rows = NDArray[np.int64]
 
 
 def least_loss(x: Floats, k: int) -> float:
-    """A number that the loss of no groups of at least k rows of x falls below; x is complete."""
+    """A lower bound on the loss of any groups of at least k rows of x; x is complete."""
     n = len(x)
     y = x - x.mean(axis=0)
     lengths = np.einsum("ic,ic->i", y, y)

@@ -1,9 +1,9 @@
-"""The word of the mean shape of a subgroup, if that is nearer to its series than the word they share.
+"""The word of the mean shape of a subgroup, if that is closer to its series than the word they share.
 
-The paper publishes the word that the series of a subgroup share. Where fewer than P share one of two letters or more
-that is a word of one letter, which tells nothing: of 5 000 random series of ten instants, three in four. The subgroup
-has a mean shape all the same. Its word at the highest level belongs to just as many series, so that (k, P)-anonymity
-is the same, and so are all envelopes.
+The paper publishes the word that the series of a subgroup share. If fewer than P share a word of two letters or more,
+that is a word of one letter, which says nothing: for 5 000 random series of ten instants, three in four. But the
+subgroup still has a mean shape. Its word at the highest level belongs to just as many series, so (k, P)-anonymity is
+the same, and so are all envelopes.
 
 Inside a group that was formed by values, subgroups need not follow words at all: those of near shapes, with the words
 of their means, are taken for every group that they suit better.

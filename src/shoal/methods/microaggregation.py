@@ -77,9 +77,9 @@ class Microaggregation(Method):
     Destroys individual peaks.
 
     Missing values: MDAV takes distances over the instants both series have and scales them to all; the other
-    algorithms, refine, Haar features and learned metrics refuse gaps. The aggregate at an instant is over the members
-    observed there, and is itself missing where they are fewer than k subjects. With MDAV a subject with several series
-    joins a group with one of them, its nearest, except in the last group, which takes all that is left; the others need
+    algorithms, refine, Haar features and learned metrics refuse gaps. The aggregate at an instant covers the members
+    observed there, and is itself missing if they are fewer than k subjects. With MDAV, a subject with several series
+    joins a group with its nearest one, except in the last group, which takes everything left; the other algorithms need
     one series per subject.
 
     Parameters
@@ -89,13 +89,12 @@ class Microaggregation(Method):
     algorithm
         "auto": MDAV in blocks of similar series, on all cores; then series move and swap between near groups, across
         the borders of blocks too. MDAV alone for gaps and several series per subject. "mdav": groups of k, exactly
-        MDAV-generic. "v-mdav": groups of k to 2k - 1 that follow the
-        data. "k-ward": Ward's merging, slower. "optimal": the smallest possible loss, squared around means or absolute
-        around medians, for one instant and one channel or a single feature. "best": the smallest loss that `proposals`
-        find, for panels of up to a few thousand series."by-mean", "by-variance": sorted by mean or variance of the
-        series; yardsticks only.
+        MDAV-generic. "v-mdav": groups of k to 2k - 1 that follow the data. "k-ward": Ward's merging, slower. "optimal":
+        the smallest possible loss, squared around means or absolute around medians, for one instant and one channel or
+        a single feature. "best": the smallest loss that `proposals` find, for panels of up to a few thousand series.
+        "by-mean", "by-variance": sorted by mean or variance of the series; yardsticks only.
     refine
-        Move and swap series between groups while that lowers the loss; never raises it. Looks at up to 20 000 changes
+        Move and swap series between groups while that lowers the loss; never raises it. Examines up to 20 000 changes
         per series. False leaves the groups as the algorithm forms them, with "auto" exact MDAV; by default, only "auto"
         refines, at less cost.
     features
@@ -114,14 +113,14 @@ class Microaggregation(Method):
         aggregate="quantiles" the bands next to it. "scenarios": one row per group with a distribution at every instant
         and rank correlations, from which `shoal.simulate.from_release` draws curves; k must be 6 or more.
     levels
-        Only "scenarios": how many levels describe a distribution. At least k subjects stand behind each, so at least
+        Only "scenarios": how many levels describe a distribution. Each is based on at least k subjects, so at least
         `levels` times k are needed; more levels show the tails better and are shared by more groups.
     round_to
         Round what is published to a resolution such as 0.1, to "whole" numbers or to "binary" 0 and 1.
     within
-        An attribute, such as a tariff, that groups must not cross; or the groups that analysts were shown of the same
-        people, by `LabelTask.shown_groups` or the task's file "shown.json", or a copy named *.json. Fewer candidates
-        for each group, so more loss.
+        An attribute, such as a tariff, that groups must not cross; or the groups of the same people that analysts were
+        shown: `LabelTask.shown_groups`, or the task's file "shown.json", or a copy named *.json. Each group then has
+        fewer candidates, so the loss is larger.
     attributes
         Attributes to publish next to the values, such as a tariff, or several: every series then equals k - 1 others in
         these as well, because groups do not cross them. Each combination needs at least k subjects.
@@ -175,7 +174,7 @@ class Microaggregation(Method):
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        KAnonymity(self.k)  # refuses an impossible k with its own words
+        KAnonymity(self.k)  # refuses an impossible k with its own message
         for name, kind in (("algorithm", Algorithm), ("aggregate", Aggregate), ("form", Form)):
             if getattr(self, name) not in get_args(kind):
                 raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
@@ -221,7 +220,7 @@ class Microaggregation(Method):
             raise ParameterError("proposals must be a whole number of at least 1.")
 
     def _check_scenarios(self) -> None:
-        """Refuse what would let a figure of scenarios stand on too few, or be no figure of theirs."""
+        """Refuse parameters with which a figure of scenarios would be based on too few subjects."""
         wrong = []
         whole = isinstance(self.levels, int | np.integer) and not isinstance(self.levels, bool)
         if not whole or not LEAST_LEVELS <= self.levels <= MOST_LEVELS:
@@ -258,7 +257,7 @@ class Microaggregation(Method):
 
     @property
     def shown_groups(self) -> tuple[ShownGroups, ...]:
-        """The groups shown to analysts that a release has to stay within: those of the metric, and those given."""
+        """The groups shown to analysts that a release must stay within: those of the metric, and those given."""
         features = find_features(self.features)
         given = self.within if isinstance(self.within, tuple) else (self.within,)
         found = (features.shown if isinstance(features, Learned) else None, *given)
@@ -286,11 +285,11 @@ class Microaggregation(Method):
     @property
     def shard_plan(self) -> ShardPlan:
         """At least 3k subjects, or as many as levels need, along the attribute that groups must not cross."""
-        # Only features that each series has by itself are the same wherever they are computed.
+        # Only features that depend on a single series are the same in every shard.
         found = find_features(self.features)
         features = "raw" if isinstance(found, Standardized | Kept | Custom) else self.features
         shown = self.shown_groups
-        # Of those who were shown together a shard has at least a few groups, or all; of each stratum in them likewise.
+        # A shard has at least a few of the groups shown, or all of them; likewise for each stratum in them.
         kinds = [Strata(labels=shown), Strata(self.apart, shown)] if shown else [Strata(self.apart)]
         within = tuple(dict.fromkeys(one for one in kinds if one.attributes or one.labels))
         least = (3 if self.form != "scenarios" else max(3, int(self.levels))) * int(self.k)
@@ -319,7 +318,7 @@ class Microaggregation(Method):
         return found
 
     def _judged(self, present: Sequence[Present]) -> tuple[Present, ...]:
-        """Who was shown, in each label task; refused where a release of these people cannot stay within its groups."""
+        """Who was shown, in each label task; refused if a release of these people cannot stay within its groups."""
         given = self.within if isinstance(self.within, tuple) else (self.within,)
         for groups, own in zip(self.shown_groups, present, strict=True):
             if groups in given and not own.anybody:
@@ -478,7 +477,7 @@ class Microaggregation(Method):
         return labels, float(f"{max(0.0, loss / least - 1.0):.3g}") if least > 0.0 else None
 
     def _likeness(self, panel: Panel, published: NDArray[np.float64], groups: NDArray[np.int64]) -> float | None:
-        """How nearly a curve is one member's own, if that can happen; refused above the limit."""
+        """How close a curve is to being one member's own, if that can happen; refused above the limit."""
         if self.aggregate != "median":
             return None
         likeness = largest_likeness(panel.rows, published, groups)

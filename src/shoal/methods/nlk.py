@@ -1,4 +1,4 @@
-"""Publish the mean of a small crowd at each instant, each instant with crowds of its own."""
+"""Publish the mean of a small crowd at each instant, with separate crowds at each instant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPLIT_LIMIT = 2000
 """Number of sets of known instants examined to decide about one split; a split that needs more is not made."""
 
 SPLIT_FURTHER_UP_TO = 2
-"""Largest number of known instants for which "optimal" splits further: from 3 on, knowing them singles a series out."""
+"""Largest number of known instants for which "optimal" splits further: knowing 3 or more singles a series out."""
 
 LARGEST_LIKENESS = 0.5
 """Medians may be a series' own values at no more than this share of the instants at which its group is mixed."""
@@ -35,23 +35,23 @@ _MOST_CELLS = 200_000  # for which that stays a matter of seconds
 
 @dataclass(frozen=True, kw_only=True)
 class NLK(Method):
-    """Group the series separately at each instant, so that a few known values of one give few others away.
+    """Group the series separately at each instant, so that a few known values of one reveal few others.
 
-    At every instant each value is replaced by the mean of its group there. Groups have at least `k` members, but for a
-    few instants of each series, at which it may be in a smaller group or alone: as many as (n, l, k)-anonymity lets
-    anyone infer. Aims at NLKAnonymity(n, l, k). Series keep much more of their shape than under k-anonymity, but no
+    At every instant each value is replaced by the mean of its group there. Groups have at least `k` members, except at
+    a few instants of each series, where it may be in a smaller group or alone: as many as (n, l, k)-anonymity allows to
+    be inferred. Aims at NLKAnonymity(n, l, k). Series keep much more of their shape than under k-anonymity, but no
     crowd stays together: anyone who knows more than `n` values of a series may find it.
 
     At up to l - n instants, with "optimal" and n above 2 at up to l - n - 1, a series may be alone in its group, and is
     published as it was measured. Gaps are refused.
 
     A subject may have several series: the first ones of all subjects are grouped, then the second ones, and so on while
-    k subjects have one; a series left over is published like the nearest of the others. So crowds are of subjects.
+    k subjects have one; a series left over is published like the nearest of the others. So crowds count subjects.
 
     Parameters
     ----------
     n
-        Values of a series that someone may know. Larger protects from more knowledge and hardly loses more.
+        Values of a series that someone may know. Larger protects against more knowledge and loses hardly more.
     l
         Total number of values, including known ones, that nobody may learn; above n. The larger l - n, the less is
         lost.
@@ -59,19 +59,19 @@ class NLK(Method):
         Smallest group. Larger hides better and blurs more.
     strategy
         "optimal": the best groups of k to 2k - 1 neighbouring values at each instant, with a price per series for being
-        alone; it comes with a lower bound on what such groups lose, which others may undercut. "mth", "mil": the
-        paper's divisive clustering, split further where the exact check allows it, by members times height or by
-        information loss. "cluster": the paper's clustering alone. With several channels "optimal" groups by MDAV and
-        moves, without a bound, "cluster" does so without anyone alone, and the other two are refused.
+        alone; it comes with a lower bound on the loss of such groups, which other groups may undercut. "mth", "mil":
+        the paper's divisive clustering, split further where the exact check allows it, by members times height or by
+        information loss. "cluster": the paper's clustering alone. With several channels, "optimal" groups by MDAV and
+        moves, without a bound; "cluster" does so with nobody alone; the other two are refused.
     loss
         What is minimised: "absolute" differences, as in the paper, or "squared" ones, which spares outliers.
     representative
         What a group is published as: "mean" or "median". The median of an odd group is one member's own value; refused
-        where that is the same member's at more than half of the instants.
+        if it is the same member's at more than half of the instants.
     sensitivity
-        Instants with wider groups, by position from 0, and how much wider: "34:40=2,12=1.5" doubles the least size of
-        a group at the instants 34 to 39, and nobody is alone there; in Python a sequence with a number of at least 1
-        for each instant will do. Only "optimal" and "cluster". Larger hides these instants better and blurs them more.
+        Instants with wider groups, by position from 0, and how much wider: "34:40=2,12=1.5" doubles the least size of a
+        group at the instants 34 to 39, and nobody is alone there; in Python also a sequence with a number of at least 1
+        for each instant. Only "optimal" and "cluster". Larger hides these instants better and blurs them more.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class NLK(Method):
     sensitivity: Sensitivity | None = None
 
     def __post_init__(self) -> None:
-        NLKAnonymity(self.n, self.l, self.k)  # refuses what is impossible with its own words
+        NLKAnonymity(self.n, self.l, self.k)  # refuses the impossible with its own message
         for name, kind in (("strategy", Strategy), ("loss", Loss), ("representative", Representative)):
             if getattr(self, name) not in get_args(kind):
                 raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
@@ -190,8 +190,8 @@ class NLK(Method):
         self, cells: NDArray[np.float64], k: int, budget: int, done: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], dict[str, Any]]:
         x = np.ascontiguousarray(cells[:, :, 0])
-        # Whoever knows all but one instant: the paper then wants groups of k throughout, though the definition would
-        # allow smaller ones where candidates differ.
+        # For an adversary who knows all but one instant, the paper requires groups of k throughout, though the
+        # definition would allow smaller ones if candidates differ.
         worst_case = self.n == x.shape[1] - 1
         if self.strategy == "optimal":
             labels, loss, bound = priced_groups(x, k, budget, self.loss, self.representative, done)

@@ -28,28 +28,28 @@ class NoiseAddition(Method):
     is all readings of a channel around their mean, or with per="series" those of one series around its own. So snr is
     the ratio of the variances: 10 leaves readings recognisable, 1 adds as much noise as there was variation.
 
-    Aims at nothing: noise of known strength can be filtered out (principal components, smoothing), the better the more
-    series there are and the whiter the noise. Judge it by attack.
+    Aims at no guarantee: noise of known strength can be filtered out (principal components, smoothing), more easily
+    with more series and whiter noise. Judge it by attack.
 
-    Equal series get equal noise, so that a crowd published alike stays one: after microaggregation it keeps
-    k-anonymity, and ends the exact search for the members whose mean was published. Missing readings stay missing.
-    Where nothing varies in a whole channel there is no signal and no noise.
+    Equal series get equal noise, so a crowd published alike stays one: after microaggregation it keeps k-anonymity, and
+    it defeats the exact search for the members behind a published mean. Missing readings stay missing. If nothing
+    varies in a whole channel, there is no signal and no noise.
 
     Parameters
     ----------
     snr
-        Signal-to-noise ratio, of the variances. Smaller hides better.
+        Signal-to-noise ratio of variances. Smaller hides better.
     kind
         "gaussian", "laplace" (heavier tails), "uniform" (bounded), or "coloured": Gaussian, each instant correlated
         with the one before, which is harder to smooth away.
     per
         "panel": the same strength for all series of a channel. "series": in proportion to the variance of each, which
-        drowns no small one, and shows how much each varied; a series that does not vary gets the strength of "panel".
+        drowns no small series, but shows how much each varied; a constant series gets the strength of "panel".
     memory
-        Only "coloured": the correlation of the noise with itself one instant later, from 0 to 0.99. Left out, that of
-        the readings themselves: noise like the signal hides best.
+        Only "coloured": the correlation of the noise with itself one instant later, from 0 to 0.99. Default: that of
+        the readings themselves, because noise like the signal hides best.
     seed
-        Where the random numbers start, together with the readings; without them nobody can draw the same again.
+        Seeds the random numbers, together with the readings; without those, nobody can draw the same again.
 
     Examples
     --------

@@ -41,15 +41,15 @@ _OF_COUNTS = 2
 class NoisyAggregates(Method):
     """Publish the mean of all subjects at each instant, or of each group of them, with just enough noise.
 
-    Every subject has one curve, the mean of its series, cut off at `lower` and `upper`. When the readings of one
-    subject are exchanged for others, the sum of these curves changes by at most (upper - lower) at each instant and
-    channel, so discrete Laplace noise of scale (upper - lower) x instants x channels / epsilon keeps the promise.
-    The number of subjects is taken as known. The mean is the noisy sum over that number, cut off at the bounds. With
-    `within`, groups and their noisy counts are published, for `count_share` of the budget; noisy counts are made to add
-    up to the known number.
+    Every subject has one curve, the mean of its series, cut off at `lower` and `upper`. If the readings of one subject
+    are replaced by others, the sum of these curves changes by at most (upper - lower) at each instant and channel, so
+    discrete Laplace noise of scale (upper - lower) x instants x channels / epsilon keeps the promise. The number of
+    subjects is taken as known. The mean is the noisy sum over that number, cut off at the bounds. With `within`, groups
+    and their noisy counts are published, for `count_share` of the budget; noisy counts are adjusted to add up to the
+    known number.
 
     Aims at DifferentialPrivacy(epsilon, unit): true by mechanism, whatever anyone knows or pools; the certificate
-    carries the accounting. The longer the time, the more noise: average over days first (time-slicing) or publish a
+    carries the accounting. A longer period needs more noise: average over days first (time-slicing) or publish a
     coarser clock (time-aggregation) as an earlier step. Utility and risk figures are left out of such a release: exact
     ones would reveal what the noise hides.
 
@@ -68,7 +68,7 @@ class NoisyAggregates(Method):
     lower
         Lower clipping bound of a reading, the same for all channels.
     upper
-        Upper clipping bound. Bounds nearer to each other need less noise and cut off more.
+        Upper clipping bound. Narrower bounds need less noise and clip more.
     unit
         What is protected: "subject", all readings of one, or "reading", one of them, for far less noise.
     figure
@@ -76,13 +76,13 @@ class NoisyAggregates(Method):
     within
         The attribute whose entries are the groups; by default, one group of all.
     entries
-        Only with `within`: the entries that exist, separated by commas; not read off the data, or an entry of one
-        subject would show. Series with another entry, or none, are a last group.
+        Only with `within`: the possible entries, separated by commas; not taken from the data, or an entry of a single
+        subject would show. Series with another entry, or none, form a last group.
     count_share
         Only with `within`: share of the budget for the counts.
     insecure_seed
-        For tests only. Noise that can be drawn again hides nothing from anyone who guesses the seed: the guarantee then
-        does not hold, and nothing can be released. There is no other seed.
+        For tests only. Noise that can be drawn again hides nothing from someone who guesses the seed: the guarantee
+        then does not hold, and nothing can be released. There is no other seed.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class NoisyAggregates(Method):
     insecure_seed: int | None = None
 
     def __post_init__(self) -> None:
-        DifferentialPrivacy(self.epsilon, self.unit)  # refuses what is impossible with its own words
+        DifferentialPrivacy(self.epsilon, self.unit)  # refuses the impossible with its own message
         for name in ("lower", "upper"):
             bound = getattr(self, name)
             if isinstance(bound, bool) or not isinstance(bound, int | float) or not abs(bound) <= 1e100:
@@ -144,7 +144,7 @@ class NoisyAggregates(Method):
         return True
 
     def prepare(self, panel: PanelShards) -> Self:
-        """Noise is drawn once, for sums over everybody: whole numbers, the same in whatever order they are added."""
+        """Noise is drawn once, for sums over everyone: whole numbers, independent of the order of addition."""
         return self.knowing(_drawn=self._draw(panel.add_up(self._sums)))
 
     def of_shard(self, number: int) -> Self:
@@ -199,7 +199,7 @@ class NoisyAggregates(Method):
         return _Drawn(counts, _means(noisy, counts, self.lower, self.upper), (*spent, cost))
 
     def _refuse(self, panel: Panel) -> None:
-        """What was done to gaps must not let a unit touch more than the sensitivity counts."""
+        """Filling gaps must not let a unit affect more than the sensitivity counts."""
         read_with = missing_setting(panel)
         if "drop-" in read_with:
             raise ParameterError(
@@ -242,14 +242,14 @@ class NoisyAggregates(Method):
         np.add.at(curves, panel.subject_codes, clipped)
         curves /= np.bincount(panel.subject_codes)[:, None, None]
         middle, step = (self.lower + self.upper) / 2.0, (self.upper - self.lower) / STEPS
-        # Once more, as rounding may lead a mean out of the bounds by a hair.
+        # Again, because rounding may move a mean slightly out of the bounds.
         whole = np.clip(np.rint((curves - middle) / step), -STEPS // 2, STEPS // 2).astype(np.int64)
         sums = np.zeros((n_groups, panel.n_instants, panel.n_channels), dtype=np.int64)
         np.add.at(sums, group, whole)
         return _Sums(np.bincount(group, minlength=n_groups), sums)
 
     def _noisy_counts(self, sums: _Sums) -> tuple[NDArray[np.int64], Spent]:
-        """Noisy counts, made to be at least 1 and to add up to the known number of subjects."""
+        """Noisy counts, adjusted to be at least 1 and to add up to the known number of subjects."""
         noisy, cost = noisy_integers(
             sums.counts,
             sensitivity=_OF_COUNTS,
@@ -306,10 +306,10 @@ def missing_setting(panel: Panel) -> str:
 
 
 def why_not_drawn(published: Published, stated: DifferentialPrivacy) -> str | None:
-    """Why this method cannot have drawn what is published with this accounting; None if it can.
+    """Why this method cannot have produced what is published with this accounting; None if it can.
 
-    Sums are whole numbers of steps between the bounds, so that only some numbers can be means. To be among them proves
-    nothing: anyone can round to them.
+    Sums are whole numbers of steps between the bounds, so only some numbers can be means. Being one of them proves
+    nothing: anyone can round.
     """
     if not isinstance(published, Profiles):
         return "noise is drawn for means of groups only"

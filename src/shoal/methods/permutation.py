@@ -20,13 +20,13 @@ from shoal.model import Candidate, Method, Panel, Progress
 class Permutation(Method):
     """Exchange stretches of `length` instants between a share of the series.
 
-    The instants are cut into stretches, the last one may be shorter. In each stretch a share of the series is drawn
-    anew, and each of them gets the stretch of another: every value stays at its instant and goes to one series, so that
-    at every instant the values published are those that were measured, and totals are exact. No series gets one of its
-    own subject, unless that subject has more than half of the drawn series.
+    The instants are cut into stretches, the last one may be shorter. In each stretch, a new share of the series is
+    drawn, and each of them gets the stretch of another: every value stays at its instant and goes to one series, so the
+    values published at every instant are those that were measured, and totals are exact. No series gets a stretch of
+    its own subject, unless that subject has more than half of the drawn series.
 
-    Aims at nothing: every reading is true, and jumps where stretches meet help to find whose it is. Judge it by attack.
-    A gap goes with its stretch.
+    Aims at no guarantee: every reading is true, and jumps where stretches meet help to find out whose it is. Judge it
+    by attack. A gap moves with its stretch.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Permutation(Method):
     share
         Share of the series that exchange in each stretch. Larger hides better and leaves fewer true series.
     seed
-        Where the random numbers start, together with the readings; without them nobody can draw the same again.
+        Seeds the random numbers, together with the readings; without those, nobody can draw the same again.
 
     Examples
     --------

@@ -6,7 +6,7 @@ Of the rows of a group that carry a value v, cap = floor(size / l) may keep it. 
     2. where that holds none any more: the number nearest to v that fewer than cap rows of the group have
 
 A new number lies on the grid of the column (whole numbers stay whole, prices keep two decimals, multiples of 100 stay
-such) and between its least and its greatest number, if there is one: elsewhere it would stand out. The paper has no
+multiples) and between its smallest and largest number, if possible: elsewhere it would stand out. The paper has no
 second step; without it a column of ages, all of which someone has, would get ages of 120.
 """
 

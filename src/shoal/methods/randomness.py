@@ -1,4 +1,4 @@
-"""Random numbers that the publisher, and nobody else, can repeat.
+"""Random numbers that only the publisher can repeat.
 
 A bare seed could be guessed, and noise that can be drawn again can be subtracted. So the stream follows from the seed
 and from every reading: the same panel and seed give the same numbers, and nobody can draw them without the panel. It

@@ -34,7 +34,7 @@ class Departure:
 
 
 class RelayWindow:
-    """Takes in how many events of each sensitive value a snapshot has, and says which may leave.
+    """Accepts the counts of each sensitive value in a snapshot, and says which events may leave.
 
     The first window is solved as an integer program, every later snapshot enters by the linear step of the paper. A
     snapshot leaves when `window` others have entered after it, or by `flush`.
@@ -104,7 +104,7 @@ class RelayWindow:
         return self._departure(*advance(self._placed, self._suppressed, counts, self.l, self.cost, beta))
 
     def flush(self, beta: NDArray[np.float64]) -> Iterator[Departure]:
-        """Everything that is still in the window; nothing may be pushed after it."""
+        """Everything still in the window; nothing may be pushed after it."""
         if self.optimal_start is None and self._waiting:
             self._begin(beta)
         while self._left < self._entered:

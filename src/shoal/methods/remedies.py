@@ -1,7 +1,7 @@
-"""What else can be done with events that no snapshot of the window has room for, than to suppress them.
+"""Alternatives to suppressing events that no snapshot of the window has room for.
 
-Only values that are too frequent are suppressed, so whoever is seen to be missing probably had one of them. Each remedy
-works on a snapshot that leaves, with the events that found no place:
+Only values that are too frequent are suppressed, so a person who is seen to be missing probably had one of them. Each
+remedy works on a snapshot that leaves, with the events that found no place:
 
     suppress          they are not published
     delay             they wait up to `window` snapshots more, and join the first that has room
@@ -192,7 +192,7 @@ class Remedy:
         here[: len(counts)] = counts
         before += here + np.bincount(self._codes(lost), minlength=n)
         shares = before / max(int(before.sum()), 1)
-        # What no release can be below is allowed in any case: else nothing would be published.
+        # The least possible distance is always allowed: else nothing would be published.
         allowed = max(self.within, float(shares.max()) - 1.0 / self.l)
         kept = here.copy()
         while kept.any():

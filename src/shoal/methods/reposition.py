@@ -37,18 +37,18 @@ _ROW = "__row"
 class Reposition(Described):
     """Move events forward by a few snapshots until no sensitive value is more than 1/l of a snapshot.
 
-    A snapshot in which one value is too frequent cannot be made l-diverse at all. Here some of its events are published
-    with one of the next snapshots, where that value is rare; what finds no place within the window is suppressed.
-    Events of one value are published in the order of their times. The first window is placed at the least cost that an
-    integer program finds. Whenever a snapshot arrives after that, all that waits is placed again, and only the snapshot
-    that leaves is final. Then the events of a snapshot form groups in which each value has a share of at most 1/l, and
-    these are published:
+    A snapshot in which one value is too frequent cannot be made l-diverse at all. Here, some of its events are
+    published with one of the next snapshots, where that value is rare; events that find no place within the window are
+    suppressed. Events of one value are published in the order of their times. The first window is placed at the least
+    cost that an integer program finds. After that, whenever a snapshot arrives, all pending events are placed again,
+    and only the snapshot that leaves is final. Then the events of a snapshot form groups in which each value has a
+    share of at most 1/l, and these are published:
 
-    "bucketised" (Anatomy): quasi-identifiers as they are, and how often each sensitive value occurs in each group
-    apart. "generalised" (Mondrian): ranges and lists instead of quasi-identifiers, with the sensitive value.
+    "bucketised" (Anatomy): quasi-identifiers as they are, and separately how often each sensitive value occurs in each
+    group. "generalised" (Mondrian): ranges and lists instead of quasi-identifiers, with the sensitive value.
 
-    Distances count snapshots that have events: an event is published at most `window` - 1 of them late. Events have one
-    sensitive value and a time each; missing quasi-identifiers are a value of their own.
+    Delays count snapshots that have events: an event is published at most `window` - 1 of them late. Each event has one
+    sensitive value and a time; missing quasi-identifiers count as a separate value.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class Reposition(Described):
         "rolling" places the whole window again at each arrival. "paper" takes the step of the paper, which leaves the
         counts of waiting snapshots as they are: faster, and it moves and suppresses more.
     m
-        Asks for m-invariance as well: the groups of one subject show the same set of at least m values in every
-        snapshot, and nobody is published twice in one. Needs events with a subject, and suppresses more.
+        Also requires m-invariance: the groups of one subject show the same set of at least m values in every snapshot,
+        and nobody is published twice in one. Needs events with a subject, and suppresses more.
     remedy
         What happens to events that find no place: "suppress", "delay" (they wait up to `window` snapshots more),
         "merge" (the snapshot is published with the next), "generalise" (with a coarser value), "counterbalance"
@@ -78,13 +78,13 @@ class Reposition(Described):
         that shares of values stay as they were).
     tree
         For "generalise": the coarser value of each value, as a mapping or as text such as "flu=airways,cold=airways".
-        To l-diversity a coarser value is one of its own; a reader who knows the tree learns more than that says.
+        l-diversity treats a coarser value as a separate one; a reader who knows the tree learns more.
     within
         For "spread": how far the share of a value among the published events may be from its share among all. The
         recipe says how far it is, and what was possible.
     seed
-        Decides which events of a value move, and who shares a group. Default: drawn afresh each time. It is never
-        published: together with the order of the input it would undo the groups.
+        Decides which events of a value move, and who shares a group. Default: a new one each time. It is never
+        published: together with the order of the input, it would undo the groups.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class Reposition(Described):
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        LDiversity(self.l)  # refuses what is impossible with its own words
+        LDiversity(self.l)  # refuses the impossible with its own message
         refuse_unless_whole("window", self.window, 1, "a snapshot must be in the window to be published.")
         if self.publish not in get_args(Publish):
             raise ParameterError(f"publish must be one of: {', '.join(get_args(Publish))}.")
@@ -300,7 +300,7 @@ class Reposition(Described):
 
 
 def _rng(seed: int, eligible: Eligible) -> np.random.Generator:
-    """The chance that decides about the groups of a snapshot."""
+    """The random generator for the groups of a snapshot."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(eligible.number, 1)))
 
 

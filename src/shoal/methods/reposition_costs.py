@@ -75,7 +75,7 @@ def delay_costs(delay: Delay, window: int) -> NDArray[np.float64]:
 def _number(function: Callable[[int], float], d: int) -> float:
     try:
         given = function(d)
-    except Exception as error:  # somebody else's code: whatever it raises, one line says where
+    except Exception as error:  # user code: whatever it raises, one line says where
         raise ParameterError(
             f"The cost of delay raised {type(error).__name__} at distance {d}. Give a function of a whole number."
         ) from None
@@ -97,9 +97,9 @@ def _finite(given: Any) -> bool:
 def default_suppression(cost: NDArray[np.float64]) -> float:
     """The default cost of suppression: mu(w - 1) plus its last step, a delay just beyond the window.
 
-    A relay never costs more than mu(w - 1): each who takes over is less late than the one before and moves on for less
-    (C3). So with the default every relay pays, whatever can be published is published, and among the ways to do so the
-    short delays win. In a window of one snapshot nothing moves, and any cost does: it is 1.
+    A relay never costs more than mu(w - 1): each event that takes over is less late than the one before and moves on
+    for less (C3). So with the default, every relay pays off, whatever can be published is published, and short delays
+    are preferred. In a window of one snapshot, nothing moves, and any cost will do: it is 1.
     """
     return float(cost[-1] + (cost[-1] - cost[-2])) if len(cost) > 1 else 1.0
 
@@ -122,11 +122,11 @@ class SuppressionCosts:
 def suppression_costs(
     given: float | Mapping[Any, float] | None, cost: NDArray[np.float64], otherwise: float | None = None
 ) -> SuppressionCosts:
-    """The costs of suppression as asked for: one number, or a mapping from sensitive values to numbers.
+    """The requested costs of suppression: one number, or a mapping from sensitive values to numbers.
 
-    Values that a mapping does not name cost `otherwise`; where nothing is given that is default_suppression(cost).
-    Only the size relative to the cost of delay matters. A cost below mu(1) means that an event of that value is never
-    moved for its own sake, only where that lets others be published.
+    Values that a mapping does not name cost `otherwise`, by default default_suppression(cost). Only the size relative
+    to the cost of delay matters. A cost below mu(1) means that an event of that value is never moved for its own sake,
+    only if that lets others be published.
 
     Examples
     --------

@@ -39,8 +39,8 @@ class Eligible:
 class Repositioning:
     """The window with the events in it.
 
-    Events of one sensitive value are interchangeable for the window, and chance decides which of them stay, move or are
-    suppressed: the order of arrival decides nothing.
+    To the window, events of one sensitive value are interchangeable, and it is random which of them stay, move or are
+    suppressed: the order of arrival plays no role.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Repositioning:
         return {**self.window.figures, **self.remedy.figures(), **invariance}
 
     def push_each(self, snapshots: Sequence[pl.DataFrame]) -> Iterator[Eligible]:
-        """Push one snapshot after the other; gives those that leave. Values that are known are looked up at once."""
+        """Push one snapshot after another; returns those that leave. Known values are looked up at once."""
         if len(snapshots) < 2:
             known = None
         else:
@@ -105,12 +105,12 @@ class Repositioning:
                 yield eligible
 
     def push(self, snapshot: pl.DataFrame, codes: NDArray[np.int64] | None = None) -> Eligible | None:
-        """The events of one instant arrive, later than all before; gives the snapshot that leaves, if one does."""
+        """Add the events of one instant, later than all before; returns the snapshot that leaves, if any."""
         if snapshot.is_empty():
             raise InputError("A snapshot without events has no place in the window. Skip it.")
         number = self.window.entered
         time = snapshot[self.time][:1]
-        # As numbers: where clocks are set back, Python holds the second of two equal clock times not to be later.
+        # As numbers: when clocks are set back, Python does not consider the second of two equal clock times later.
         instants = as_numbers(snapshot[self.time])
         if (instants != instants[0]).any():
             raise InputError(
@@ -158,7 +158,7 @@ class Repositioning:
         rows, lost = departure.rows, departure.suppressed
         groups = None
         if self.remedy.kind == "suppress" and self.signatures is None:
-            # Nobody asks where events came from, so they need no further column.
+            # The home of events is not needed, so there is no further column.
             events, suppressed, moved = self._taken(rows, number), self._taken(lost, number), departure.moved
         else:
             homes = self._with_homes(rows, number), self._with_homes(lost, number)

@@ -1,4 +1,4 @@
-"""The whole window placed again when a snapshot arrives: nothing in it is published yet, so all its counts are free.
+"""Placing the whole window again when a snapshot arrives: nothing in it is published yet, so all its counts are free.
 
     minimize    Σ x[s, h, j] · cost[j - h] + Σ (supply[h, s] - Σ_j x[s, h, j]) · otherwise[h, s]
     over        x[s, h, j] >= 0 whole, h <= j < h + w: events of value s and home h to be published with snapshot j
@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from shoal.kernels.reposition import advance, lay_out, loss, retire
 
 MOST_VARIABLES = 4_000
-"""Larger windows take the step of the paper. With 50 values in each snapshot that is a window of 9 snapshots."""
+"""Larger windows use the paper's step. With 50 values in each snapshot that is a window of 9 snapshots."""
 
 # Nodes that branch and bound may open: 200 in small windows, fewer where each takes longer.
 _WORK = 100_000_000
 _MOST_NODES = 200
 
-_NEAR = 1e-6  # how far from whole a solver may leave a whole number
+_NEAR = 1e-6  # how far from a whole number a solver's result may be
 
 How = Literal["optimal", "limited", "step"]
 

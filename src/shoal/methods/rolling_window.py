@@ -15,7 +15,8 @@ from shoal.methods.relay_window import Departure, RelayWindow, are_counts
 from shoal.methods.rolling_plan import How, Plan, roll, settle
 
 SHARES = (0.8, 0.1)
-"""Prices of leaving an event to snapshots yet to come, as shares of its suppression; the first until the past tells."""
+"""Prices of leaving an event to future snapshots, as shares of its suppression cost; the first is used until the past
+decides."""
 
 _FORGET = 0.99  # what the loss of a snapshot counts one snapshot later
 _CLEARLY = 0.95  # another price is taken if its loss is below this share of the present one's
@@ -32,10 +33,10 @@ class RollingWindow(RelayWindow):
     """As `RelayWindow`, but everything not yet published is placed again whenever a snapshot arrives.
 
     The paper's step leaves the counts of waiting snapshots as they are; here they are free until they leave, with the
-    same delay. Events whose last chance has not arrived may be left to it, at a price. Two prices are tried beside each
-    other on the stream as it has been, and the window changes to the one that would have lost clearly less, what waits
-    without a place being taken for lost and old losses counting less. A program that is too large, and a solution that
-    is not proven and worse, give way to the paper's step.
+    same delay. Events whose last chance has not arrived may be left to it, at a price. Two prices are tried in parallel
+    on the stream so far, and the window switches to the one that would have lost clearly less; events that wait without
+    a place count as lost, and old losses count less. If a program is too large, or its solution is unproven and worse,
+    the paper's step is used.
     """
 
     def __init__(self, l: int, cost: NDArray[np.float64]) -> None:
@@ -78,7 +79,7 @@ class RollingWindow(RelayWindow):
         return self._departed(chosen.published, chosen.lost)
 
     def flush(self, beta: NDArray[np.float64]) -> Iterator[Departure]:
-        """Everything that is still in the window; nothing may be pushed after it."""
+        """Everything still in the window; nothing may be pushed after it."""
         if self.optimal_start is None and self._waiting:
             self._begin(beta)
         n = self._entered - self._left

@@ -15,7 +15,7 @@ from shoal.methods.randomness import check_seed, stream
 from shoal.model import Candidate, Method, Panel, Progress
 
 LEAST = 3
-"""Drawn subjects from which on fictive series can be made that are none of theirs."""
+"""The fewest drawn subjects from which fictive series can be made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +24,11 @@ class SamplingWithFictives(Method):
 
     A share of the subjects is drawn without replacement and published as measured. Fictive series get their principal
     component scores each from another of the drawn series, with noise (a smoothed bootstrap), are rounded to the digits
-    readings have, and drawn again where they come nearer to a real series than half the smallest distance between two
-    real ones: they have the means, variances and correlations of the real ones and are no one's.
+    of the readings, and drawn again if they come closer to a real series than half the smallest distance between two
+    real ones: they have the means, variances and correlations of the real ones and belong to nobody.
 
-    Nobody can be sure that someone is among them, or that a series is anyone's. But someone who knows some readings of
-    a drawn subject finds them unchanged: it aims at nothing, and is not differential privacy. Judge it by attack. A
+    Nobody can be sure that someone is among them, or that a series is real. But someone who knows some readings of a
+    drawn subject finds them unchanged: it aims at no guarantee, and is not differential privacy. Judge it by attack. A
     fictive series smooths what is rare, such as many zeros; a close look may reveal it.
 
     Gaps are refused, and fictive series need at least 3 drawn subjects.
@@ -36,11 +36,11 @@ class SamplingWithFictives(Method):
     Parameters
     ----------
     share
-        Share of the subjects that is drawn. Smaller hides better and leaves less.
+        Share of the subjects that are drawn. Smaller hides better and leaves less.
     fictives
         Share of the published series that are fictive; 0 for none. Larger hides better, and blurs every count.
     seed
-        Where the random numbers start, together with the readings; without them nobody can draw the same again.
+        Seeds the random numbers, together with the readings; without those, nobody can draw the same again.
 
     Examples
     --------

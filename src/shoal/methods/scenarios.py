@@ -6,8 +6,8 @@
     lagged[h]   = correlation of s[i, t] and s[i, t + h] over members i and instants t, with s the normal score of the
                   rank of d[i, t] in the pool
 
-A quantile of a small group is one member's reading. A pool therefore has at least `levels` times k subjects: at least k
-stand behind every level, as behind every mean. The rank correlations have two decimals, and depend on order alone.
+A quantile of a small group is one member's reading. A pool therefore has at least `levels` times k subjects: every
+level is based on at least k, like every mean. The rank correlations have two decimals, and depend only on order.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def pool_groups(means: Floats, n_levels: int) -> Labels:
 
 
 def pool_shape(x: Floats, means: Floats, spreads: Floats, n_levels: int) -> Floats:
-    """The levels of a pool and its lagged correlations beside them, (instants, levels + 1)."""
+    """The levels of a pool next to its lagged correlations, (instants, levels + 1)."""
     wide = spreads > 0.0
     deviations = np.divide(x - means, spreads[:, None], out=np.zeros_like(x), where=wide[:, None])
     ordered = np.sort(deviations, axis=0)

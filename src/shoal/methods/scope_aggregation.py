@@ -37,34 +37,34 @@ Otherwise = Literal["merge", "withhold"]
 
 @dataclass(frozen=True, kw_only=True)
 class ScopeAggregation(Method):
-    """Publish one mean, and if wanted the total, over each group of at least `size` subjects, none of them dominant.
+    """Publish the mean, and optionally the total, of each group of at least `size` subjects, none of them dominant.
 
-    Groups are the entries of an attribute, or drawn at random. A group keeps the rule when it has at least `size`
-    subjects and none has more than `share` of its total over the whole time, in any channel, in absolute values. A
-    group that breaks it is joined with the smallest other one until the rule is kept, or withheld. A subject with more
-    than that share of everything fits in no group and is withheld first. The recipe counts all of it.
+    Groups are the entries of an attribute, or drawn at random. A group keeps the rule if it has at least `size`
+    subjects and none has more than `share` of its total over the whole period, in any channel, in absolute values. A
+    group that breaks it is merged with the smallest other one until the rule is kept, or withheld. A subject with more
+    than that share of everything fits in no group and is withheld first. The recipe counts all of this.
 
     Aims at AggregateRule(size, share), which only the publisher can check, and at KAnonymity(size), which anyone can:
     every published row counts at least `size` subjects. Group by something that is public anyway, such as an area:
     members who pool what they know learn the rest.
 
-    Missing readings: a mean is over those observed, and missing where they are of fewer than `size` subjects; a total
-    is missing where any reading is. Of several series of a subject each counts in the mean.
+    Missing readings: a mean covers observed readings, and is missing if they belong to fewer than `size` subjects; a
+    total is missing if any reading is. If a subject has several series, each counts in the mean.
 
     Parameters
     ----------
     size
-        Least number of subjects in a group.
+        Smallest number of subjects in a group.
     share
         Largest share of a group's total that one subject may have; at least 1 / size.
     figure
         "mean", or "total" for both: the total next to the mean of the same group says nothing new.
     within
-        The attribute whose entries are the groups, such as an area or a tariff. Left out, groups of `size` by chance.
+        The attribute whose entries are the groups, such as an area or a tariff. Default: random groups of `size`.
     otherwise
         What happens to a group that breaks the rule: "merge" or "withhold".
     seed
-        Only without `within`: where the random numbers start, together with the readings.
+        Only without `within`: seeds the random numbers, together with the readings.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class ScopeAggregation(Method):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        AggregateRule(self.size, self.share)  # refuses what is impossible with its own words
+        AggregateRule(self.size, self.share)  # refuses the impossible with its own message
         if self.share * self.size < 1.0:
             raise ParameterError(
                 f"share={self.share:g} is below 1/size: of {self.size} subjects one has at least "

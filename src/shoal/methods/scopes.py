@@ -4,8 +4,8 @@ With a[s, c] the sum of the absolute readings of subject s in channel c, a group
 
     |G| >= size    and    a[s, c] <= share * (sum of a[., c] over G)    for all s in G and all c
 
-Over more subjects a share only falls, so that joining groups helps, and a subject above the limit among all subjects
-can be in no group.
+With more subjects, a share only falls, so joining groups helps, and a subject above the limit among all subjects fits
+in no group.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def keep_the_rule(
     """Change the groups until every one that is left keeps the rule."""
     too_large = _too_large(panel, size, share)
     free = ~np.isin(panel.subject_codes, too_large)
-    # Of each group the rows; kept in a list, for joining is seldom.
+    # The rows of each group, in a list because joining is rare.
     groups = [np.flatnonzero(free & (labels == label)) for label in np.unique(labels[free])]
     sizes = [_n_subjects(panel, rows) for rows in groups]
     broken = [not _keeps(panel, rows, size, share) for rows in groups]

@@ -2,11 +2,11 @@
 
     signature of a subject    the values of the first group it was published in, at least m of them
 
-Values are put into families once they were seen a few times, the most frequent ones together, and every group shows all
-values of one family: so a signature is a family, and subjects who come back find others with theirs. Until then events
-of a value are suppressed. In a snapshot the events of a family are published if each of its values is
-there, as far as no value has a share above 1/l, those who come back before those who are new. They form as many groups
-as that allows. Nobody is published twice in a snapshot.
+Values are put into families once they have occurred a few times, the most frequent ones together, and every group shows
+all values of one family: so a signature is a family, and returning subjects find others with theirs. Until then, events
+of a value are suppressed. In a snapshot, the events of a family are published if each of its values occurs, as long as
+no value has a share above 1/l; returning subjects come before new ones. They form as many groups as that allows. Nobody
+is published twice in a snapshot.
 
 Reference: X. Xiao, Y. Tao, "m-invariance: towards privacy preserving re-publication of dynamic datasets", 2007; there
 counterfeit records fill the gaps, here nobody is made up.

@@ -1,4 +1,4 @@
-"""A scope with more subjects than a shard can have: what each of its shards adds to its figures."""
+"""A scope with more subjects than a shard can have: what each shard contributes to its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several methods one after the other."""
+"""Several methods one after another."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from shoal.model import Candidate, Guarantee, Method, Panel, PanelShards, Privat
 class Steps(Method):
     """Apply methods in order, each to what the previous one would publish.
 
-    The original stays the first panel: figures and attacks compare with that. Every guarantee that a step aims at is
-    checked again on what is published in the end, and claimed only if it holds there and every later step says of
-    itself that it keeps equal series equal. What a later step has broken is named in the recipe as not claimed. Where
-    nothing is left, nothing is promised, and the release is judged by attack only.
+    The original stays the first panel: figures and attacks compare with it. Every guarantee that a step aims at is
+    checked again on what is finally published, and claimed only if it holds there and every later step declares that it
+    keeps equal series equal. What a later step has broken is named in the recipe as not claimed. If nothing is left,
+    nothing is promised, and the release is judged by attack only.
 
-    Lists that make no sense are refused: a step after one that publishes groups instead of series; crowds with fictive
-    series in them; noisy aggregates after a step that mixes subjects, because then one subject touches more than its
-    own curve.
+    Meaningless lists are refused: a step after one that publishes groups instead of series; crowds with fictive series
+    in them; noisy aggregates after a step that mixes subjects, because then one subject affects more than its own
+    curve.
 
     Missing readings are handled by each step's own rule.
 
@@ -87,7 +87,7 @@ class Steps(Method):
 
     @property
     def shard_plan(self) -> ShardPlan:
-        """What the steps ask for, all of it."""
+        """The combined shard plan of all steps."""
         plans: list[ShardPlan] = [step.shard_plan for step in self.steps]
         within = tuple(dict.fromkeys(strata for plan in plans for strata in plan.within))
         first = next((plan for plan in plans if plan.within), plans[-1])
@@ -193,7 +193,7 @@ def _method(entry: Any) -> Method:
 
 
 def _built(entry: Mapping[str, Any]) -> Any:
-    # The room exports this file as well, so it is asked only now.
+    # Imported late, because the package also exports this file.
     from shoal import methods
 
     known = {getattr(methods, name).name: getattr(methods, name) for name in methods.__all__}
@@ -255,5 +255,5 @@ def _has_fictives(step: Method) -> bool:
 
 
 def _keeps_apart(step: Method) -> bool:
-    """Whether every series it gives holds readings of the one subject it stands for, and none is fictive."""
+    """Whether every series it returns has only readings of its own subject, and none is fictive."""
     return step.keeps_apart and not _has_fictives(step)

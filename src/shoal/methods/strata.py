@@ -57,7 +57,7 @@ def strata_of(
 def _within_shown(
     panel: Panel, columns: Sequence[str], k: int, merge_small: bool, shown: NDArray[np.int64]
 ) -> list[NDArray[np.int64]]:
-    """Strata that do not cross what analysts were shown; subjects who were not shown form a group of their own."""
+    """Strata that do not cross what analysts were shown; subjects who were not shown form a separate group."""
     parts = [np.flatnonzero(shown == group) for group in np.unique(shown).tolist()]
     sizes = [len(np.unique(panel.subject_codes[rows])) for rows in parts]
     if min(sizes) < k:

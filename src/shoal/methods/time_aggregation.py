@@ -23,20 +23,19 @@ By = Literal["mean", "sum"]
 class TimeAggregation(Method):
     """Publish the mean or the sum of every longer step of time instead of each reading.
 
-    Steps are counted from midnight; days by the local clock where the panel has a time zone, so that one has 23 or 25
-    hours where the clock changes; where times are whole numbers, from multiples of the step. The first and the last
-    step may hold fewer instants than the others; the recipe counts them.
+    Steps are counted from midnight; days follow the local clock if the panel has a time zone, so that a day has 23 or
+    25 hours when the clock changes; if times are whole numbers, steps start at multiples of the step. The first and the
+    last step may have fewer instants than the others; the recipe counts them.
 
-    Aims at nothing: daily totals still single out most households. Judge it by attack. Equal series stay equal.
+    Aims at no guarantee: daily totals still single out most households. Judge it by attack. Equal series stay equal.
 
-    Missing readings: a mean is over the readings that were observed, and missing where none was. A sum is missing where
-    any of its readings is, because it would be too small.
+    Missing readings: a mean covers the observed readings, and is missing if there are none. A sum is missing if any of
+    its readings is, because it would be too small.
 
     Parameters
     ----------
     step
-        The new step: "1h", "1d", or a bare number, of instants where the panel has a clock. Longer hides better and
-        leaves less.
+        The new step: "1h", "1d", or a bare number of instants. Longer hides better and leaves less.
     by
         "mean" or "sum". Sums are right for energy and counts, means for power and temperatures.
 

@@ -17,20 +17,20 @@ Dates = Literal["dropped", "kept"]
 
 @dataclass(frozen=True, kw_only=True)
 class TimeSlicing(Method):
-    """Cut every series into slices of one length and publish each under a pseudonym of its own.
+    """Cut every series into slices of one length and publish each under its own pseudonym.
 
-    Slices are counted from the first instant. What is left over at the end is withheld, because a shorter slice would
-    say when it was; the recipe says how many instants. A panel shorter than one slice is one slice.
+    Slices are counted from the first instant. A remainder at the end is withheld, because a shorter slice would reveal
+    its time; the recipe says how many instants. A panel shorter than one slice is one slice.
 
-    Aims at nothing: every reading is true, and habits help to reassemble slices. Judge it by attack.
-    Slices of equal series are equal. A gap stays in its slice.
+    Aims at no guarantee: every reading is true, and habits help to reassemble slices. Judge it by attack. Slices of
+    equal series are equal. A gap stays in its slice.
 
     Parameters
     ----------
     length
         How long a slice is: "1d", "7d", or a number of instants. Shorter hides better and breaks more trends.
     dates
-        "dropped": instants are counted from the start of each slice, so that not even the day is revealed."kept": a
+        "dropped": instants are counted from the start of each slice, so that not even the day is revealed. "kept": a
         slice keeps its times, and is missing at all others; the table grows by the number of slices.
 
     Examples

@@ -1,4 +1,4 @@
-"""Change every series by a rule of its own readings: erase its level, its details or its digits."""
+"""Change every series by a rule that uses only its own readings: erase its level, its details or its digits."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Kind = Literal["standardise", "smooth", "coarsen"]
 
 @dataclass(frozen=True, kw_only=True)
 class Transformation(Method):
-    """Standardise, smooth or coarsen every series by itself.
+    """Standardise, smooth or coarsen every series separately.
 
-    "standardise": (x - mean) / standard deviation, over the observed readings of the series and channel; 0 where they
-    do not vary. Level and spread are gone, the shape stays.
-    "smooth": the mean of the observed readings in a window around each instant, shorter at the ends. Single peaks go.
-    "coarsen": rounded to a multiple of `resolution`. Digits that single someone out go.
+    "standardise": (x - mean) / standard deviation, over the observed readings of the series and channel; 0 if they do
+    not vary. Removes level and spread, keeps the shape. "smooth": the mean of the observed readings in a window around
+    each instant, shorter at the ends. Removes single peaks. "coarsen": rounded to a multiple of `resolution`. Removes
+    digits that single someone out.
 
-    Aims at nothing: it is the same rule for everyone, and someone who knows it applies it to what they know about a
-    target. Judge it by attack. Equal series stay equal. Missing readings stay missing.
+    Aims at no guarantee: the rule is the same for everyone, and someone who knows it can apply it to what they know
+    about a target. Judge it by attack. Equal series stay equal. Missing readings stay missing.
 
     Parameters
     ----------
