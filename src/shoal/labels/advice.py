@@ -79,4 +79,8 @@ def advice(points: Sequence[CurvePoint], labels: Labels) -> StopAdvice:
         return StopAdvice(
             True, f"Labels do not teach this metric anything: {change}; try the other metric or another question."
         )
-    return StopAdvice(False, f"Not clearly better than Euclidean distance yet: {change}.")
+    return StopAdvice(
+        False,
+        f"Not clearly better than Euclidean distance yet: {change}, and the standard error of the difference is "
+        f"{last.error:.2f}.",
+    )

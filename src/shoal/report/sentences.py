@@ -107,7 +107,7 @@ def _held_back(facts: Facts) -> str:
     if facts.from_meters:
         return ""
     n = facts.columns.get("withheld") or 0
-    return f" Of those read, {words.number(n)} {'was' if n == 1 else 'were'} held back."
+    return f" Of those read, {words.number(n)} {'was' if n == 1 else 'were'} held back, identifiers included."
 
 
 COLUMNS = (

@@ -253,7 +253,7 @@ def option_fields(
             values = [value] if isinstance(value, str) and value else list(value)
             field = replace(field, value=values, choices=tuple((n, n) for n in names), several=True)
         elif name in _OF_A_COLUMN:
-            field = replace(field, choices=(("", "found by itself"), *((n, n) for n in names)), hint="")
+            field = replace(field, choices=(("", "detected"), *((n, n) for n in names)), hint="")
         elif offered := _offered(option.kind, name, value, proposed):
             said = any(worded == name for worded, _ in _WORDS)
             hint = "" if said else field.hint
@@ -273,7 +273,7 @@ def _offered(kind: Any, name: str, value: Any, proposed: Any) -> Choices:
     more = [option_text(one) for one in (value, proposed) if one]
     usual = option_text(default) if default is not None else ""
     listed = dict.fromkeys([*words, *more])
-    first = f"{in_words(name, usual)} (usual)" if usual else "found by itself"
+    first = f"{in_words(name, usual)} (usual)" if usual else "detected"
     return (("", first), *((word, in_words(name, word)) for word in listed if word != usual))
 
 
