@@ -69,7 +69,7 @@ bench: setup
 scale: setup system
 	$(BIN)/python benchmarks/scale.py
 
-# The wheel, the same bytes each time, and beside it a list of all that a fresh environment with it holds.
+# The wheel, reproducible byte for byte, and an SBOM of a fresh environment with it.
 wheel: $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check build cyclonedx-bom
 	rm -rf dist

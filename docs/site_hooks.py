@@ -1,4 +1,4 @@
-"""What the site adds to the pages under docs/: those made from the code, notebooks, and those beside the README."""
+"""What the site adds to the pages under docs/: those made from the code, notebooks, and those next to the README."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _notebook_pages(notebook: Path) -> dict[str, str | bytes]:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Links to pages beside the README lead to their places in the site."""
+    """Links to pages next to the README lead to their places in the site."""
     up = "../" * page.file.src_uri.count("/")
 
     def moved(found: re.Match[str]) -> str:

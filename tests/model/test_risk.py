@@ -61,7 +61,7 @@ def test_envelopes_and_events_are_judged_in_the_same_words():
     risk = Homogeneity(window=2).attack(events, EventTables(records, counts, ("age",), "result"))
     assert risk.prosecutor == 0.5
     assert risk.sentence == (
-        "Someone who holds the quasi-identifiers and the time of an event tells its sensitive value with a chance of "
+        "Someone who holds the quasi-identifiers and the time of an event learns its sensitive value with a chance of "
         "50 % (4 events); published as they are 75 %, by guessing 62.5 %. For the event most "
         "at risk it is 50 %."
     )

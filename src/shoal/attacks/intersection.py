@@ -163,7 +163,7 @@ class Intersection(Attack[IntersectionRisk]):
         best = max(alone)
         verb = "joins" if self.names == "keyed" else "compares"
         sentence = (
-            f"Someone who {verb} {len(alone)} releases tells a target from all others with a chance of "
+            f"Someone who {verb} {len(alone)} releases distinguishes a target from all others with a chance of "
             f"{percent(success)} ({between(interval)}; {n} targets), by the best of them alone {percent(best)}; "
             f"{against_guessing(success, interval, guess)}."
         )

@@ -203,7 +203,7 @@ class Membership(SeriesAttack[MembershipRisk]):
         said = int(hits.sum() + false.sum())
         order = near_order[half:][np.argsort(judged, kind="stable")][:N_WORST]
         sentence = (
-            f"Someone who holds {_held(self.step)}{self._rehearsal} tells whether a subject is in the release with a "
+            f"Someone who holds {_held(self.step)}{self._rehearsal} infers whether a subject is in the release with a "
             f"chance of {percent(success)} ({between(interval)}; {n_judged} subjects), "
             f"{against_guessing(success, interval, 0.5)}; of those outside {percent(wrong)} are taken to be in."
         )

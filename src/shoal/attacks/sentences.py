@@ -84,7 +84,7 @@ SUMMED: tuple[Sentence[Summed], ...] = (
         "members",
         lambda a: True,
         lambda a: (
-            f"Someone who holds {a.holds} of everyone tells a member of a published mean with a chance of "
+            f"Someone who holds {a.holds} of everyone identifies a member of a published mean with a chance of "
             f"{percent(a.success)} ({between(a.interval)}; {a.n} means), and all members of {percent(a.recovered)} of "
             f"the means; {against_guessing(a.success, a.interval, a.guess)}."
         ),
