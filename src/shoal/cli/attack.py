@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import read_options
+from shoal.cli import options, read_options
 from shoal.cli.output import print_json, print_table, steps
 from shoal.errors import ParameterError
 
@@ -48,7 +48,7 @@ def attack(
     ] = None,
     seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
     policy: read_options.Policy = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Attack a release as an outsider would, and print what was learned. Every published series is a candidate.
 
