@@ -136,18 +136,11 @@ def anonymize(
 
 def _guarantee(text: str) -> Any:
     """Build a guarantee from `name` or `name:parameter=value,…`."""
-    from shoal.errors import ParameterError
-    from shoal.process import find_guarantee
+    from shoal.process.catalogue import find_guarantee, parse_options
 
     name, _, listed = text.partition(":")
     kind = find_guarantee(name)
     if listed and "=" not in listed and listed in getattr(kind, "rules", ()):
         return kind.named(listed)
-    parameters: dict[str, str] = {}
-    for pair in filter(None, listed.split(",")):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            rules = f", or one of {', '.join(kind.rules)} for a value" if hasattr(kind, "rules") else ""
-            raise ParameterError(f"--require takes NAME or NAME:parameter=value,parameter=value{rules}.")
-        parameters[key.strip().replace("-", "_")] = value.strip()
-    return build(kind, parameters)
+    rules = f", or one of {', '.join(kind.rules)} for a value" if hasattr(kind, "rules") else ""
+    return build(kind, parse_options(listed, f"--require takes NAME or NAME:parameter=value,parameter=value{rules}."))
