@@ -3,18 +3,14 @@
 import numpy as np
 import pytest
 
+from forgery import release
 from shoal import Panel
 from shoal.errors import GuaranteeNotMetError
 from shoal.guarantees import NoGuarantee
 from shoal.model import Candidate, Interval, Private, Recipe, Risk
-from shoal.release import release_candidate
 from small_release import small_panel
 
 RISK = {"test": (Risk(0.0, Interval.exactly(0.0), 0.0, Interval.exactly(0.0), n_targets=1), "test")}
-
-
-def release(candidate, to, **options):
-    return release_candidate(candidate, to, summary="Test.", **options)
 
 
 def refused(candidate, folder, match, **options):

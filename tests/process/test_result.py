@@ -20,7 +20,7 @@ from shoal import (
 from shoal.engines import Memory
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.model import Private
-from shoal.process.result import check_result
+from shoal.process.anonymization import check_result
 from shoal.release import ReleaseOptions, verify
 
 

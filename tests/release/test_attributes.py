@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from forgery import forge, release
 from shoal import KPAnonymity, LDiversity, Panel, load_release, verify
 from shoal.errors import GuaranteeNotMetError, InputError, ReleaseError
 from shoal.model import Candidate, Envelopes, Private, Recipe
-from shoal.release import release_candidate
-from shoal.release.certificate import digest_file, read_certificate
+from shoal.release.certificate import read_certificate
 
 GROUPS = np.repeat([0, 1], 6)
 WORDS = ("aabb",) * 3 + ("bbaa",) * 3 + ("abab",) * 3 + ("baba",) * 3
@@ -46,23 +46,10 @@ def without(name):
     return {other: column for other, column in SENSITIVE.items() if other != name}
 
 
-def release(candidate, to, **options):
-    return release_candidate(candidate, to, summary="Test.", **options)
-
-
 @pytest.fixture
 def out(tmp_path):
     release(make_candidate(without("smoker")), tmp_path / "out")
     return tmp_path / "out"
-
-
-def forge(out, change, **more):
-    """Change the attributes and make the certificate fit them."""
-    name = "attributes.parquet"
-    change(pl.read_parquet(out / name)).write_parquet(out / name)
-    certificate = read_certificate(out)
-    update = {"files": certificate.files | {name: digest_file(out / name)}} | more
-    (out / "release.json").write_bytes(certificate.model_copy(update=update).sealed().as_bytes())
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
@@ -170,7 +157,7 @@ def test_one_changed_entry_is_found_even_under_a_new_seal(out):
     # Rows of one word lie anywhere: the entry is changed to that of another row of its group.
     published = load_release(out).published
     row, other = [i for i, word in enumerate(published.patterns) if word == published.patterns[0]][:2]
-    forge(out, scatter("illness", other, published.sensitive["illness"][row]))
+    forge(out, "attributes.parquet", scatter("illness", other, published.sensitive["illness"][row]))
     outcome = verify(out)
     assert not outcome.holds
     (finding,) = outcome.findings
@@ -193,7 +180,7 @@ def test_one_changed_entry_is_found_even_under_a_new_seal(out):
     ],
 )
 def test_what_was_changed_is_found(out, change, finding):
-    forge(out, change)
+    forge(out, "attributes.parquet", change)
     outcome = verify(out)
     assert not outcome.holds
     assert any(finding in found for found in outcome.findings), outcome.findings
@@ -208,14 +195,14 @@ def test_what_was_changed_is_found(out, change, finding):
     ],
 )
 def test_other_columns_are_no_release(out, change):
-    forge(out, change)
+    forge(out, "attributes.parquet", change)
     with pytest.raises(ReleaseError, match=r"attributes\.parquet cannot be read"):
         verify(out)
 
 
 def test_a_certificate_without_its_columns_promises_nothing_about_them(out):
     columns = read_certificate(out).columns
-    forge(out, lambda t: t, columns=columns.model_copy(update={"sensitive": {}}))
+    forge(out, "attributes.parquet", lambda t: t, columns=columns.model_copy(update={"sensitive": {}}))
     outcome = verify(out)
     assert not outcome.holds
     assert "l-diversity not judged: no sensitive column is published, so there is none to judge" in outcome.findings

@@ -1,6 +1,5 @@
 """Series that differ in the bytes of a release are not taken for equal, whatever they look like once they are read."""
 
-import json
 import struct
 
 import numpy as np
@@ -9,28 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from forgery import reseal
 from shard_examples import many_parts, repeated_candidate
 from shoal import KP, Events, Microaggregation, Panel, Reposition, verify
 from shoal.errors import ReleaseError
 from shoal.release import release_candidate
-from shoal.release.certificate import Certificate, digest_file
 from small_release import small_panel
 
 N, T = 14, 6
-
-
-def reseal(out, **changes):
-    """What a forger would do: make the certificate agree with the folder, and say what suits him."""
-    content = json.loads((out / "release.json").read_text())
-    for path, value in changes.items():
-        *folders, last = path.split("__")
-        place = content
-        for folder in folders:
-            place = place[int(folder) if folder.isdigit() else folder]
-        place[last] = value
-    found = [p for p in out.rglob("*") if p.is_file() and p.name != "release.json"]
-    content["files"] = {p.relative_to(out).as_posix(): digest_file(p).model_dump() for p in sorted(found)}
-    (out / "release.json").write_bytes(Certificate.model_validate(content).sealed().as_bytes())
 
 
 def findings(out, **changes):

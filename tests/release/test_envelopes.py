@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from forgery import forge, release
 from shoal import KPAnonymity, Panel, load_release, verify
 from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.model import Candidate, Envelopes, Private, Recipe
-from shoal.release import release_candidate
-from shoal.release.certificate import digest_file, read_certificate
+from shoal.release.certificate import read_certificate
 
 TIMES = np.datetime64("2024-01-01T00:00") + np.arange(4) * np.timedelta64(1, "h")
 GROUPS = np.repeat([0, 1], 6)
@@ -31,22 +31,10 @@ def make_candidate(rows=None, **changes):
     return Candidate(published, KPAnonymity(k=6, p=3), Recipe("kp", {"k": 6, "p": 3}), private)
 
 
-def release(candidate, to, **options):
-    return release_candidate(candidate, to, summary="Test.", **options)
-
-
 @pytest.fixture
 def out(tmp_path):
     release(make_candidate(), tmp_path / "out")
     return tmp_path / "out"
-
-
-def forge(out, name, change):
-    """Change a table and make the certificate fit it."""
-    change(pl.read_parquet(out / name)).write_parquet(out / name)
-    certificate = read_certificate(out)
-    files = certificate.files | {name: digest_file(out / name)}
-    (out / "release.json").write_bytes(certificate.model_copy(update={"files": files}).sealed().as_bytes())
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])

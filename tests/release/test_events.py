@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from event_samples import QUASI, snapshot, times
+from forgery import forge
 from shoal import LDiversity, load_release, verify
 from shoal.errors import ReleaseError
 from shoal.methods.bucketise import bucketise
@@ -409,15 +410,6 @@ def test_the_instants_of_a_release_are_told():
     assert json.dumps(small()[0].times.tolist())
 
 
-def forge(folder, name, change, file_format="parquet"):
-    """Change a table and make the certificate fit it."""
-    certificate = Certificate.model_validate_json((folder / "release.json").read_bytes())
-    path = folder / f"{name}.{file_format}"
-    change(pl.read_parquet(path)).write_parquet(path)
-    files = certificate.files | {path.name: digest_file(path)}
-    (folder / "release.json").write_bytes(certificate.model_copy(update={"files": files}).sealed().as_bytes())
-
-
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_release_verifies_from_its_folder_alone(tmp_path, way, file_format):
@@ -443,7 +435,7 @@ def test_a_release_verifies_from_its_folder_alone(tmp_path, way, file_format):
 def test_what_was_changed_is_found_even_under_a_new_seal(tmp_path, name, change, finding):
     tables, private = small()
     (tmp_path / "release.json").write_bytes(write(tables, tmp_path, "parquet", private).as_bytes())
-    forge(tmp_path, name, change)
+    forge(tmp_path, f"{name}.parquet", change)
     outcome = verify(tmp_path)
     assert not outcome.holds
     assert any(finding in found for found in outcome.findings), outcome.findings
@@ -452,6 +444,6 @@ def test_what_was_changed_is_found_even_under_a_new_seal(tmp_path, name, change,
 def test_a_coarse_record_moved_to_another_group_is_found(tmp_path):
     tables, private = small("generalised")
     (tmp_path / "release.json").write_bytes(write(tables, tmp_path, "parquet", private).as_bytes())
-    forge(tmp_path, "data", lambda t: spoiled(t, 0, age_high=1000))
+    forge(tmp_path, "data.parquet", lambda t: spoiled(t, 0, age_high=1000))
     outcome = verify(tmp_path)
     assert any("l-diversity does not hold: measured 1.0, required 2" in found for found in outcome.findings)

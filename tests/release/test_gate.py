@@ -10,15 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
+from forgery import release
 from shoal import AggregateRule, KAnonymity, Microaggregation, Panel, load_release, verify
 from shoal.errors import GuaranteeNotMetError, ParameterError, ReleaseError
 from shoal.model import Candidate, Private, Recipe, Score
-from shoal.release import release_candidate, values
+from shoal.release import values
 from small_release import K, small_panel
-
-
-def release(candidate, to, **options):
-    return release_candidate(candidate, to, summary="Test.", **options)
 
 
 def sabotage(candidate, row=4, instant=2):

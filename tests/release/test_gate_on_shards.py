@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from forgery import release
 from shard_examples import (
     K,
     all_of,
@@ -41,7 +42,7 @@ from shoal.errors import GuaranteeNotMetError, ParameterError, ReleaseError
 from shoal.guarantees import KAnonymity
 from shoal.model.joined import join_candidates
 from shoal.process.private_map import match, read_map
-from shoal.release import ReleaseOptions, release_candidate, written_parts
+from shoal.release import ReleaseOptions, written_parts
 from shoal.release.agreement import Agreement
 from shoal.utility import InformationLoss
 
@@ -54,10 +55,6 @@ def _many_parts(monkeypatch):
 @pytest.fixture
 def candidate():
     return small_candidate()
-
-
-def release(candidate, to, **options):
-    return release_candidate(candidate, to, summary="Test.", **options)
 
 
 def contents(folder):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from forgery import edit_certificate, release
 from shoal import (
     DifferentialPrivacy,
     KAnonymity,
@@ -33,8 +34,7 @@ from shoal.cli.app import run
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.methods.noisy_aggregates import why_not_drawn
 from shoal.model import Interval, Risk, Score
-from shoal.release import release_candidate
-from shoal.release.certificate import Certificate, digest_file
+from shoal.release.certificate import digest_file
 from shoal.release.private import SECRETS
 
 rng = np.random.default_rng(12)
@@ -54,17 +54,6 @@ def risk(high=0.0712345, success=0.02):
 
 def measured(**risks):
     return {name.replace("_", "-"): (found, "share of targets found") for name, found in risks.items()}
-
-
-def release(candidate, to, **options):
-    return release_candidate(candidate, to, summary="Test.", **options)
-
-
-def forge(out, change):
-    """Edit the certificate as somebody who knows the format could."""
-    content = json.loads((out / "release.json").read_text())
-    change(content)
-    (out / "release.json").write_bytes(Certificate.model_validate(content).sealed().as_bytes())
 
 
 @pytest.mark.parametrize(
@@ -154,7 +143,7 @@ def test_a_recipient_is_told_that_there_is_nothing_to_check(out):
     ],
 )
 def test_a_certificate_that_contradicts_itself_is_found(out, change, finding):
-    forge(out, change)
+    edit_certificate(out, change)
     outcome = verify(out)
     assert not outcome.holds
     assert any(finding in found for found in outcome.findings), outcome.findings
@@ -366,7 +355,7 @@ class TestDifferentialPrivacy:
     )
     def test_an_accounting_that_does_not_add_up_is_found_by_a_recipient(self, tmp_path, change):
         release(DP, tmp_path / "out")
-        forge(tmp_path / "out", lambda c: change(c["guarantees"][0]["parameters"]))
+        edit_certificate(tmp_path / "out", lambda c: change(c["guarantees"][0]["parameters"]))
         assert any("does not add up" in finding for finding in verify(tmp_path / "out").findings)
 
     def test_no_script_takes_it_for_verified(self, tmp_path, capsys):
@@ -376,7 +365,7 @@ class TestDifferentialPrivacy:
         assert run(["verify", str(tmp_path / "out"), "--accept-unjudged", "--json"]) == 0
         said = json.loads(capsys.readouterr().out)
         assert (said["outcome"], said["holds"], said["not_judged"]) == ("not judged", False, ["differential-privacy"])
-        forge(tmp_path / "out", lambda c: c["guarantees"][0]["parameters"]["accounting"].clear())
+        edit_certificate(tmp_path / "out", lambda c: c["guarantees"][0]["parameters"]["accounting"].clear())
         assert run(["verify", str(tmp_path / "out"), "--accept-unjudged"]) == 1
 
     def test_a_certificate_over_means_without_noise_is_found(self, tmp_path):
@@ -385,7 +374,7 @@ class TestDifferentialPrivacy:
         table = pq.read_table(path)
         means = METERS.values.mean(axis=0)
         pq.write_table(table.set_column(3, "mean", [means]), path, compression="zstd")
-        forge(tmp_path / "out", lambda c: c["files"].update({path.name: digest_file(path).model_dump()}))
+        edit_certificate(tmp_path / "out", lambda c: c["files"].update({path.name: digest_file(path).model_dump()}))
         (finding,) = verify(tmp_path / "out").findings
         assert finding == (
             "the data is not what the mechanism of differential-privacy gives: 48 of 48 means are not a whole number "
@@ -402,7 +391,7 @@ class TestDifferentialPrivacy:
     )
     def test_an_accounting_that_the_mechanism_does_not_give_is_found(self, tmp_path, change):
         release(DP, tmp_path / "out")
-        forge(tmp_path / "out", lambda c: change(c["guarantees"][0]["parameters"]["accounting"][0]))
+        edit_certificate(tmp_path / "out", lambda c: change(c["guarantees"][0]["parameters"]["accounting"][0]))
         assert any("the accounting is not that of one query" in found for found in verify(tmp_path / "out").findings)
 
     @given(

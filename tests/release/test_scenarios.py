@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
+from forgery import forge
 from shoal import Microaggregation, Panel, load_release, publish, simulate, verify
 from shoal.engines import Memory, in_shards
 from shoal.errors import GuaranteeNotMetError
-from shoal.release.certificate import digest_file, read_certificate
 from shoal.release.openness import open_bits
 from shoal.release.profiles import ScenariosForm
 from shoal.release.scenario_openness import scenario_bits
@@ -37,15 +37,6 @@ def changed(candidate, group, band, by):
     return dataclasses.replace(candidate, published=dataclasses.replace(published, values=values, names=()))
 
 
-def forge(out, change):
-    """Change the data and make the certificate fit it, as somebody who knows our format could."""
-    data = out / "data.parquet"
-    change(pl.read_parquet(data)).write_parquet(data)
-    certificate = read_certificate(out)
-    forged = certificate.model_copy(update={"files": certificate.files | {data.name: digest_file(data)}}).sealed()
-    (out / "release.json").write_bytes(forged.as_bytes())
-
-
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 def test_scenarios_read_back_as_they_were_published(tmp_path, candidate, file_format):
     release = publish(candidate, tmp_path / "out", format=file_format)
@@ -65,7 +56,11 @@ def test_a_level_of_one_group_alone_is_found_by_verify(tmp_path, candidate):
     publish(candidate, out)
     first = pl.read_parquet(out / "data.parquet")["group"][0]
     own = (pl.col("group") == first) & (pl.col("time") == pl.col("time").min())
-    forge(out, lambda table: table.with_columns(z83=pl.when(own).then(pl.col("z83") + 0.5).otherwise(pl.col("z83"))))
+    forge(
+        out,
+        "data.parquet",
+        lambda table: table.with_columns(z83=pl.when(own).then(pl.col("z83") + 0.5).otherwise(pl.col("z83"))),
+    )
     outcome = verify(out)
     assert not outcome.holds
     assert any("k-anonymity does not hold" in found for found in outcome.findings)
@@ -75,7 +70,7 @@ def test_the_highest_readings_in_the_place_of_levels_are_found_by_verify(tmp_pat
     # All groups share them, so crowds are as large as before; but they are no means over parts of the pool.
     out = tmp_path / "out"
     publish(candidate, out)
-    forge(out, lambda table: table.with_columns((pl.col("z83") * 2).round(3)))
+    forge(out, "data.parquet", lambda table: table.with_columns((pl.col("z83") * 2).round(3)))
     outcome = verify(out)
     assert not outcome.holds
     assert any("do not add up to the mean" in found for found in outcome.findings)

@@ -7,10 +7,10 @@ from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from forgery import edit_certificate
 from shoal import verify
 from shoal.errors import ParameterError
 from shoal.release import release_candidate
-from shoal.release.certificate import Certificate
 from shoal.release.signature import PASSPHRASE, fingerprint
 from small_release import candidate  # noqa: F401
 
@@ -36,14 +36,6 @@ def signed(tmp_path, candidate, keys):  # noqa: F811
     return tmp_path / "signed"
 
 
-def edit(folder, change):
-    """Change the certificate and seal it again, as anyone can."""
-    path = folder / "release.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    change(content)
-    path.write_bytes(Certificate.model_validate(content).sealed().as_bytes())
-
-
 def test_a_signed_release_verifies_with_the_publishers_key_and_without_one(signed, keys):
     found = verify(signed, key=keys[1])
     assert found.holds
@@ -65,7 +57,7 @@ def test_a_release_without_signature_does_not_pass_where_one_is_asked_for(tmp_pa
 
 
 def test_a_certificate_that_was_changed_and_sealed_again_no_longer_fits_its_signature(signed, keys):
-    edit(signed, lambda content: content["method"].update(summary="Something else."))
+    edit_certificate(signed, lambda content: content["method"].update(summary="Something else."))
     for key in (None, keys[1]):
         assert "the signature of release.json does not match its content" in verify(signed, key=key).findings
 
@@ -74,9 +66,9 @@ def test_a_signature_of_somebody_else_does_not_become_the_publishers(signed, tmp
     stranger, _ = write_keys(tmp_path, "stranger")
     release_candidate(candidate, tmp_path / "theirs", summary="Test.", sign=stranger)
     theirs = json.loads((tmp_path / "theirs" / "release.json").read_text(encoding="utf-8"))["signature"]
-    edit(signed, lambda content: content.update(signature=theirs))
+    edit_certificate(signed, lambda content: content.update(signature=theirs))
     assert not verify(signed, key=keys[1]).holds
-    edit(signed, lambda content: content["signature"].update(key=theirs["key"], value="00" * 64))
+    edit_certificate(signed, lambda content: content["signature"].update(key=theirs["key"], value="00" * 64))
     assert "does not match" in verify(signed).findings[0]
 
 

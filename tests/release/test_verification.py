@@ -1,30 +1,15 @@
-import json
-
 import polars as pl
 import pytest
 
+from forgery import reseal
 from shoal import load_release, verify
 from shoal.errors import ReleaseError
 from shoal.release import release_candidate
-from shoal.release.certificate import Certificate, digest_file
 
 
 def edit(out, change, name="data.parquet"):
     table = pl.read_parquet(out / name)
     change(table).write_parquet(out / name)
-
-
-def reseal(out, **changes):
-    """What a forger would do: make the certificate agree with the edited file, and say more than is true."""
-    content = json.loads((out / "release.json").read_text())
-    for path, value in changes.items():
-        *folders, last = path.split("__")
-        place = content
-        for folder in folders:
-            place = place[int(folder) if folder.isdigit() else folder]
-        place[last] = value
-    content["files"]["data.parquet"] = digest_file(out / "data.parquet").model_dump()
-    (out / "release.json").write_bytes(Certificate.model_validate(content).sealed().as_bytes())
 
 
 def test_a_file_whose_library_has_no_readable_name_is_found(out):

@@ -22,8 +22,7 @@ from shoal.closed import Count, Range
 from shoal.errors import ParameterError
 from shoal.studio import rate_limit
 from shoal.studio.closed_app import ClosedSettings, build_closed
-from shoal.studio.limits import FORM_BYTES
-from shoal.studio.security import CONTENT_POLICY
+from shoal.studio.security import CONTENT_POLICY, FORM_BYTES
 from studio.people import Clock
 from studio.test_limits import ask as send_in_pieces
 

@@ -11,7 +11,7 @@ from shoal.read import archives
 from shoal.studio import looks
 from shoal.studio.app import build
 from shoal.studio.context import Settings, Studio
-from shoal.studio.limits import FORM_BYTES
+from shoal.studio.security import FORM_BYTES
 from studio.conftest import person
 
 TABLE = b"id,time,value\na,0,1.5\na,1,2.5\nb,0,3.5\nb,1,4.5\n"

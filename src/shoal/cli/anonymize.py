@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import engines, read_options
+from shoal.cli import engines, options, read_options
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 
@@ -41,7 +41,7 @@ def anonymize(
         float,
         typer.Option(help="Largest share of events or series that may be left out; above it, nothing is written."),
     ] = 0.25,
-    format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
+    format: options.Format = "parquet",
     shape: Annotated[
         str,
         typer.Option(
@@ -64,21 +64,10 @@ def anonymize(
             "--private, which stores their names.",
         ),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
-    insecure_seed: Annotated[
-        int | None,
-        typer.Option(help="Makes pseudonyms repeatable, for tests; anyone who guesses it can undo the shuffling."),
-    ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="File of earlier releases: refuse a release that would break a promise made with them."
-        ),
-    ] = None,
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Ignore this finding of the side-channel lint; repeatable."),
-    ] = None,
+    overwrite: options.Overwrite = False,
+    insecure_seed: options.InsecureSeed = None,
+    ledger: options.Ledger = None,
+    accept: options.Accept = None,
     title: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Title of the release, shown at the top of its report.")
     ] = None,
@@ -97,7 +86,7 @@ def anonymize(
     memory: engines.Memory = None,
     processes: engines.Processes = None,
     shard_size: engines.ShardSize = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Anonymize a table of series, check the guarantee, and write a release folder.
 
@@ -147,18 +136,11 @@ def anonymize(
 
 def _guarantee(text: str) -> Any:
     """Build a guarantee from `name` or `name:parameter=value,…`."""
-    from shoal.errors import ParameterError
-    from shoal.process import find_guarantee
+    from shoal.process.catalogue import find_guarantee, parse_options
 
     name, _, listed = text.partition(":")
     kind = find_guarantee(name)
     if listed and "=" not in listed and listed in getattr(kind, "rules", ()):
         return kind.named(listed)
-    options: dict[str, str] = {}
-    for pair in filter(None, listed.split(",")):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            rules = f", or one of {', '.join(kind.rules)} for a value" if hasattr(kind, "rules") else ""
-            raise ParameterError(f"--require takes NAME or NAME:parameter=value,parameter=value{rules}.")
-        options[key.strip().replace("-", "_")] = value.strip()
-    return build(kind, options)
+    rules = f", or one of {', '.join(kind.rules)} for a value" if hasattr(kind, "rules") else ""
+    return build(kind, parse_options(listed, f"--require takes NAME or NAME:parameter=value,parameter=value{rules}."))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import read_options
+from shoal.cli import options, read_options
 from shoal.cli.output import print_json, print_table, steps
 from shoal.errors import ParameterError
 
@@ -48,7 +48,7 @@ def attack(
     ] = None,
     seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
     policy: read_options.Policy = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Attack a release as an outsider would, and print what was learned. Every published series is a candidate.
 
@@ -84,14 +84,13 @@ def attack(
 
 def known(listed: list[str]) -> dict[str, Any]:
     """Convert `points=5` and `known-points:n=5,choose=peaks` to the form a policy uses."""
+    from shoal.process.catalogue import parse_options
+
     found: dict[str, Any] = {}
     for text in listed:
         name, colon, rest = text.partition(":")
         if colon:
-            pairs = [pair.partition("=") for pair in rest.split(",") if pair]
-            if not all(equals for _, equals, _ in pairs):
-                raise ParameterError("--knows takes ATTACK:parameter=value,parameter=value.")
-            found[name] = {key.strip().replace("-", "_"): given.strip() for key, _, given in pairs}
+            found[name] = parse_options(rest, "--knows takes ATTACK:parameter=value,parameter=value.")
             continue
         word, equals, given = text.partition("=")
         found[word] = given if equals else None

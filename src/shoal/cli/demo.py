@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli import options
 from shoal.cli.output import print_json, steps
 
 
@@ -17,7 +18,7 @@ def demo(
         typer.Option(help="Size of the smallest crowd that hides a household. Default: found by the policy's search."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed for the simulated households.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Simulate 500 households, then search, attack, check and publish to shoal-demo/, following a policy saved next to
     it."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import read_options
+from shoal.cli import options, read_options
 from shoal.cli.options import with_options
 from shoal.cli.output import print_json, print_table, steps
 from shoal.errors import ParameterError
@@ -71,7 +71,6 @@ _Groups = Annotated[int, typer.Option(help="Number of groups that the meters are
 _Link = Annotated[
     str | None, typer.Option(help="mqtt://HOST:PORT, or a folder shared by the meters and the collector.")
 ]
-_Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 _Smooth = Annotated[bool, typer.Option("--smooth", help="Also publish smoothed means; this costs no budget.")]
 
 
@@ -94,7 +93,7 @@ def enroll(
         int | None, typer.Option(help="For trials: create this many meters, all on this machine.")
     ] = None,
     groups: _Groups = 1,
-    as_json: _Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Enrol meters: keys on each device, then one file with the terms and all public keys.
 
@@ -158,7 +157,7 @@ def collect(
     instants: Annotated[int, typer.Option(help="With --link: number of instants to collect.")] = 48,
     wait: Annotated[float, typer.Option(help="With --link: seconds to wait for messages in each round.")] = 30.0,
     smooth: _Smooth = False,
-    as_json: _Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Estimate from the messages of meters, and publish the result through the gate.
 
@@ -190,7 +189,7 @@ def simulate(
     absent: Annotated[float, typer.Option(help="Share of meters that are offline at an instant.")] = 0.0,
     link: _Link = None,
     smooth: _Smooth = False,
-    as_json: _Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run a fleet on the readings of a table, to see what it would give; budgets are kept in memory."""
     from shoal.process import edge as fleets

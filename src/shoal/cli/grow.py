@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import read_options
+from shoal.cli import options, read_options
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 
@@ -40,20 +40,12 @@ def grow(
     private: Annotated[
         Path | None, typer.Option(help="Folder for the state that the next run continues from. It says who is who.")
     ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="File of earlier releases: refuse a release that would break a promise made with them."
-        ),
-    ] = None,
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Ignore this finding of the side-channel lint; repeatable."),
-    ] = None,
+    ledger: options.Ledger = None,
+    accept: options.Accept = None,
     sign: Annotated[
         Path | None, typer.Option(metavar="PEM", help="Your private Ed25519 key, used to sign each certificate.")
     ] = None,
-    format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
+    format: options.Format = "parquet",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Publish a growing panel stretch by stretch, so that all releases taken together keep k.

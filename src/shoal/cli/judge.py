@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from shoal.cli import read_options
+from shoal.cli import options, read_options
 from shoal.cli.attack import known
 from shoal.cli.output import print_json, print_table, steps
 from shoal.cli.utility import print_findings
@@ -60,13 +60,7 @@ def judge(
             "its parameters; repeatable. Default: these three.",
         ),
     ] = None,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[:parameter=value,...]",
-            help="A measure, such as mean-day-error:of=all,at_most=0.1; repeatable. Default: all that apply.",
-        ),
-    ] = None,
+    measure: options.Measures = None,
     at_most: Annotated[
         float | None,
         typer.Option(
@@ -91,7 +85,7 @@ def judge(
     seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the judgement as an HTML page.")] = None,
     policy: read_options.Policy = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Judge any published table, anonymized or synthetic, against its originals: attack it and measure what it is good
     for.

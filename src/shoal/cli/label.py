@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import read_options
+from shoal.cli import options, read_options
 from shoal.cli.output import print_json, print_table, steps
 from shoal.errors import ParameterError
 
@@ -76,7 +76,7 @@ def export_(
         typer.Option("--next", help="Hand out this many further pairs. Default: all that are already fixed."),
     ] = None,
     policy: read_options.Policy = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write a task folder that contains for-ANALYST, the only part to hand over.
 
@@ -165,7 +165,7 @@ def import_(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace labels already imported for the same analyst.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Check an analyst's labels, store them in the task folder, and say whether more are worth the effort."""
     from shoal.labels import take_in

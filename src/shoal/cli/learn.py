@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal.cli import options
 from shoal.cli.output import print_json, print_table
 
 
@@ -21,7 +22,7 @@ def learn(
         ),
     ] = "auto",
     seed: Annotated[int, typer.Option(help="The same labels and seed give the same metric.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Learn from an analyst's labels what makes series similar; use it with `shoal anonymize --features metric.npz`."""
     from shoal.labels import learn_from

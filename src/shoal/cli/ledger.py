@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal.cli import options
 from shoal.cli.output import print_json, print_table
 
 ledger = typer.Typer(
@@ -17,11 +18,10 @@ ledger = typer.Typer(
 )
 
 _Path = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, as given to shoal anonymize --ledger.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
 @ledger.command("list")
-def list_releases(path: _Path, as_json: _Json = False) -> None:
+def list_releases(path: _Path, as_json: options.Json = False) -> None:
     """List the releases a ledger records, in order."""
     from shoal.ledger.file import read_ledger
 
@@ -35,7 +35,7 @@ def list_releases(path: _Path, as_json: _Json = False) -> None:
 
 
 @ledger.command()
-def check(path: _Path, as_json: _Json = False) -> None:
+def check(path: _Path, as_json: options.Json = False) -> None:
     """Intersect the groups of all releases again; exit 1 if a crowd is too small or something cannot be judged."""
     from shoal.ledger.conflicts import judge_entries
     from shoal.ledger.file import read_ledger, unfinished

@@ -1,7 +1,8 @@
-"""Parameters of a method as options of the same name: `--k 10 --algorithm mdav`.
+"""Options that several commands have, and parameters of a method as options of the same name: `--k 10`.
 
-Which options exist depends on `--method`, and asking the methods would load numba before `--help` could answer. So the
-command sets aside every option it does not know, with its value, and the method's own fields decide about them later.
+Which parameters exist depends on `--method`, and asking the methods would load numba before `--help` could answer. So
+the command sets aside every option it does not know, with its value, and the method's own fields decide about them
+later.
 """
 
 from __future__ import annotations
@@ -10,11 +11,37 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, get_type_hints
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
 
+import typer
 from typer.core import TyperCommand
 
 from shoal.errors import ParameterError
+
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+Format = Annotated[str, typer.Option("--format", help="parquet or csv.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")]
+InsecureSeed = Annotated[
+    int | None,
+    typer.Option(help="Makes pseudonyms repeatable, for tests; anyone who guesses it can undo the shuffling."),
+]
+Ledger = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="File of earlier releases: refuse a release that would break a promise made with them."
+    ),
+]
+Accept = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Ignore this finding of the side-channel lint; repeatable.")
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[:parameter=value,...]",
+        help="A measure, such as mean-day-error:of=all,at_most=0.1; repeatable. Default: all that apply.",
+    ),
+]
 
 _AFTERWARDS = ("as_json",)
 

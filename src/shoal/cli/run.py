@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import engines
+from shoal.cli import engines, options
 from shoal.cli.output import print_json, print_table, steps
 
 if TYPE_CHECKING:
@@ -31,18 +31,15 @@ def run_policy_file(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The folder to use instead of the policy's release.to.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
-    insecure_seed: Annotated[
-        int | None,
-        typer.Option(help="Makes pseudonyms repeatable, for tests; anyone who guesses it can undo the shuffling."),
-    ] = None,
+    overwrite: options.Overwrite = False,
+    insecure_seed: options.InsecureSeed = None,
     engine: engines.Engine = None,
     master: engines.Master = None,
     conf: engines.Conf = None,
     memory: engines.Memory = None,
     processes: engines.Processes = None,
     shard_size: engines.ShardSize = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Search the policy's methods and parameters until risk and utility are within its limits, then write the release.
 

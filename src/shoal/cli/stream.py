@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.cli import options
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 from shoal.cli.spark import refuse_spark_options, stream_on_spark
@@ -77,7 +78,7 @@ def stream(
             help="Exit 1 at the end of a run if a larger share was suppressed; what was published stays published."
         ),
     ] = 0.25,
-    format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
+    format: options.Format = "parquet",
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first rejected event instead of counting it.")
     ] = False,

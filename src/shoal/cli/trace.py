@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli import options
 from shoal.cli.output import print_json, print_table
 
 
 def trace(
     leaked: Annotated[Path, typer.Argument(help="The leaked table, CSV or Parquet.")],
     private: Annotated[Path, typer.Option(help="The private folder that the copies were made with.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Find the recipient whose copy a leaked table is: by its pseudonyms, or else by its row order.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import read_options
+from shoal.cli import options, read_options
 from shoal.cli.output import print_json, print_table, steps
 
 if TYPE_CHECKING:
@@ -28,19 +28,13 @@ def utility(
         ),
     ],
     folder: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[:parameter=value,...]",
-            help="A measure, such as mean-day-error:of=all,at_most=0.1; repeatable. Default: all that apply.",
-        ),
-    ] = None,
+    measure: options.Measures = None,
     private: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The private folder kept with the release: it maps pseudonyms to subjects."),
     ] = None,
     policy: read_options.Policy = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Measure what a release is still good for, against the originals.
 

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.process.anonymization import anonymize_source
+    from shoal.process.anonymization import anonymize, anonymize_source
     from shoal.process.catalogue import Entry, find_guarantee, find_method
     from shoal.process.demo import run_demo
     from shoal.process.event_stream import StreamColumns, stream_events
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shoal.process.policy_run import run_policy
     from shoal.process.publication import publish, render_report
     from shoal.process.question import QueryAnswer, ask
-    from shoal.process.result import Result, anonymize
+    from shoal.process.result import Result
     from shoal.process.search import Frontier
     from shoal.process.simulation import simulate_table
 
@@ -24,7 +24,7 @@ _HOMES = {
     "Frontier": "shoal.process.search",
     "Result": "shoal.process.result",
     "StreamColumns": "shoal.process.event_stream",
-    "anonymize": "shoal.process.result",
+    "anonymize": "shoal.process.anonymization",
     "anonymize_source": "shoal.process.anonymization",
     "ask": "shoal.process.question",
     "find_guarantee": "shoal.process.catalogue",

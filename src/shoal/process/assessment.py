@@ -13,6 +13,7 @@ from shoal.attacks.links import LinkRisk
 from shoal.attacks.sentences import about_profiles
 from shoal.guarantees import KAnonymity
 from shoal.model import Attack, Candidate, CandidateShards, Panel, Profiles, Risk
+from shoal.release.publishers_word import rough
 
 Scenario = Literal["prosecutor", "journalist"]
 
@@ -63,6 +64,18 @@ def curve_of(attack: Attack[Any], candidate: Candidate, targets: NDArray[np.int6
         found = [candidate.attack(attack.set_params(noise=noise), targets) for noise in ERRORS]
         return Curve("errors in what is known, as a share of its spread", ERRORS, tuple(risk.success for risk in found))
     return None
+
+
+def attack_curves(
+    attacks: Mapping[str, Attack[Any]], candidate: Candidate, targets: NDArray[np.int64]
+) -> dict[str, dict[str, Any]]:
+    """The curve of each attack that has one, in three digits."""
+    found = {name: curve_of(attack, candidate, targets) for name, attack in attacks.items()}
+    return {
+        name: {"along": curve.along, "at": list(curve.at), "success": [rough(chance) for chance in curve.success]}
+        for name, curve in found.items()
+        if curve is not None
+    }
 
 
 def view(risk: Risk, scenario: Scenario, bound: float = 1.0) -> float:

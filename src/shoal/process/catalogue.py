@@ -124,6 +124,14 @@ def _meanings(doc: str) -> dict[str, str]:
     return found
 
 
+def parse_options(listed: str, complaint: str) -> dict[str, str]:
+    """Options written as `parameter=value,parameter=value`; anything else raises the complaint."""
+    pairs = [pair.partition("=") for pair in listed.split(",") if pair]
+    if not all(equals for _, equals, _ in pairs):
+        raise ParameterError(complaint)
+    return {name.strip().replace("-", "_"): value.strip() for name, _, value in pairs}
+
+
 def build(
     cls: Any, options: Mapping[str, Any], *, called: Callable[[str], str] = str, beside: Collection[str] = ()
 ) -> Any:

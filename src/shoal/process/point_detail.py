@@ -16,10 +16,10 @@ from shoal.errors import InputError, ParameterError
 from shoal.model import Candidate, Panel, Risk
 from shoal.model.attack import QUESTIONS
 from shoal.model.risk import Interval
-from shoal.process.assessment import bound_of, curve_of, view
+from shoal.process.assessment import attack_curves, bound_of, view
 from shoal.process.search import Point, SearchTask
-from shoal.process.search.frontier import rough
 from shoal.process.search.trials import Sample
+from shoal.release.publishers_word import rough
 from shoal.report import summarise
 from shoal.report.charts import group_curves
 from shoal.report.units import unit_of
@@ -120,6 +120,7 @@ def detail_of(task: SearchTask, candidate: Candidate, point: Point, sample: Samp
     units = {unit_of(name) for name in original.channels[:1]}
     unit = units.pop() if units else ""
     axis, duration = summary["axis"], first["duration"]
+    targets = np.flatnonzero(np.isin(candidate.private.original.subject_codes, sample.targets))[:MOST_TARGETS]
     return {
         "day": {
             "axis": axis["kind"],
@@ -139,7 +140,7 @@ def detail_of(task: SearchTask, candidate: Candidate, point: Point, sample: Samp
             {"members": members, "published": curve} for members, curve in group_curves(original, curves, crowd)
         ],
         "crowd": crowd,
-        "curves": _attack_curves(task, candidate, sample),
+        "curves": attack_curves(task.attacks_on(candidate), candidate, targets),
         "worst": _worst(task, candidate, point, sample),
     }
 
@@ -175,16 +176,6 @@ def _shares(hours: NDArray[np.float64], subjects: NDArray[np.int64], crowd: int)
         # Zero peaks is a figure about everyone.
         shares.append(rough(here.sum() / total) if total and (n_subjects == 0 or n_subjects >= crowd) else None)
     return shares
-
-
-def _attack_curves(task: SearchTask, candidate: Candidate, sample: Sample) -> dict[str, Any]:
-    targets = np.flatnonzero(np.isin(candidate.private.original.subject_codes, sample.targets))[:MOST_TARGETS]
-    found = {name: curve_of(attack, candidate, targets) for name, attack in task.attacks_on(candidate).items()}
-    return {
-        name: {"along": curve.along, "at": list(curve.at), "success": [rough(chance) for chance in curve.success]}
-        for name, curve in found.items()
-        if curve is not None
-    }
 
 
 def _worst(task: SearchTask, candidate: Candidate, point: Point, sample: Sample) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Candidate, CandidateShards, Panel, PanelShards, Release, Role, Roles
 from shoal.model.watcher import Watcher, never, silent, tell
-from shoal.process.assessment import curve_of
+from shoal.process.assessment import attack_curves
 from shoal.process.engine import panel_on
 from shoal.process.hold_out import as_share, control_risks, keep_out
 from shoal.process.keep import with_comparison
@@ -25,7 +25,6 @@ from shoal.process.policy.schema import Explored, ReleasePart
 from shoal.process.publication import publish
 from shoal.process.remembered import remember
 from shoal.process.search import Frontier, SearchTask, search, task_of
-from shoal.process.search.frontier import rough
 from shoal.process.search.trials import halves
 from shoal.process.usefulness import scores_by_purpose
 from shoal.read.columns import find_column
@@ -298,9 +297,4 @@ def curves_of(task: SearchTask, candidate: Candidate) -> dict[str, dict[str, Any
     panel = candidate.private.original
     _, subjects = halves(panel.n_subjects, task.policy.adversary.targets, task.policy.seed)
     targets = np.flatnonzero(np.isin(panel.subject_codes, subjects))
-    found = {name: curve_of(attack, candidate, targets) for name, attack in task.attacks_on(candidate).items()}
-    return {
-        name: {"along": curve.along, "at": list(curve.at), "success": [rough(chance) for chance in curve.success]}
-        for name, curve in found.items()
-        if curve is not None
-    }
+    return attack_curves(task.attacks_on(candidate), candidate, targets)

@@ -11,7 +11,7 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.model import Attack, EventTables, Panel, Release, Risk
 from shoal.model.watcher import Watcher, silent, tell
-from shoal.process.catalogue import build, find_method
+from shoal.process.catalogue import build, find_method, parse_options
 from shoal.process.hold_out import attack_whole, behind
 from shoal.process.private_map import match
 from shoal.process.remembered import Reading
@@ -90,10 +90,7 @@ def method_of(source: Release | str) -> Any:
         name, options = str(source.certificate["method"]["name"]), dict(source.certificate["method"]["parameters"])
     else:
         name, _, listed = source.partition(":")
-        pairs = [pair.partition("=") for pair in filter(None, listed.split(","))]
-        if not all(equals for _, equals, _ in pairs):
-            raise ParameterError("The method is given as NAME:parameter=value,parameter=value.")
-        options = {key.strip().replace("-", "_"): value.strip() for key, _, value in pairs}
+        options = parse_options(listed, "The method is given as NAME:parameter=value,parameter=value.")
     try:
         return build(find_method(name.strip()), options)
     except ParameterError as error:

@@ -1,10 +1,9 @@
-"""From data to a checked result, in memory: the usual way in Python."""
+"""A checked result in memory: its frames, what attacks achieve and measures find, and the way to a release."""
 
 from __future__ import annotations
 
 import difflib
-import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,20 +15,16 @@ from numpy.typing import NDArray
 
 from shoal import attacks as attack_room
 from shoal import utility as utility_room
-from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
-from shoal.methods import Microaggregation
+from shoal.errors import InputError, ParameterError
 from shoal.model import (
     Attack,
     Candidate,
     CandidateShards,
     Envelopes,
-    Events,
-    Guarantee,
     Measure,
     Method,
     Origin,
     Panel,
-    PanelShards,
     Profiles,
     Release,
     Risk,
@@ -39,174 +34,24 @@ from shoal.model import (
 from shoal.model.envelopes import ENDS
 from shoal.model.frame_shape import FrameShape
 from shoal.model.html import html_grid, html_table
-from shoal.model.watcher import Watcher, silent
 from shoal.model.words import number, percent
 from shoal.process.catalogue import build, find_in, named_in
-from shoal.process.hold_out import WHOLE, Control, as_share, attack_alone, attack_with_control, control_risks, keep_out
-from shoal.process.keep import Keep, apply_keep, scores_of
+from shoal.process.hold_out import WHOLE, Control, attack_alone, attack_with_control, control_risks
+from shoal.process.keep import scores_of
 from shoal.process.progress import steps
 from shoal.process.publication import publish, shown_figures
 from shoal.process.remembered import remember
 from shoal.process.usefulness import PURPOSES, scores_by_purpose
-from shoal.read import read_panel
 from shoal.release import ReleaseOptions
-from shoal.release.admission import check_candidate
 from shoal.release.forms import form_of
 from shoal.release.openness import without_originals
 from shoal.release.profiles import profile_columns
 from shoal.release.pseudonyms import name_key, names_of
 from shoal.release.publishers_word import tells_exact_figures
-from shoal.release.suppression import LIMIT
 from shoal.report.charts import before_after, group_curves
 
 TARGETS = 1_000
 """Number of subjects attacked by default; candidates are always all."""
-
-
-def anonymize(
-    data: Any,
-    k: int | None = None,
-    *,
-    method: Method | None = None,
-    keep: Keep | None = None,
-    within: str | None = None,
-    require: Sequence[Guarantee] = (),
-    suppression_limit: float = LIMIT,
-    hold_out: float | str | None = None,
-    **reading: Any,
-) -> Result:
-    """Anonymize a frame, an array or a file, and check the guarantee on the result.
-
-    Raises GuaranteeNotMetError if it does not hold: there is no unchecked result. Series get fresh names and a new
-    order. The returned frame has the layout, the column names and the types of the input; see `Result`.
-
-    Parameters
-    ----------
-    data
-        A pandas, polars or pyarrow table, wide or long; a pandas Series or frame with an index of series and instants;
-        a numpy array (series, instants[, channels]); an xarray DataArray; a Panel; or anything else `shoal.read_panel`
-        reads.
-    k
-        Every published series is shared by at least k subjects, by microaggregation. Larger hides better and blurs
-        more.
-    method
-        Another method with its parameters, such as `shoal.KP(k=10, p=3)`, in place of k.
-    keep
-        What the release must keep, such as "peaks" or "window:17:00-20:00": groups are formed on it. See
-        `shoal.features.keep`.
-    within
-        A column that groups must not cross, such as a tariff.
-    require
-        Guarantees in addition to those of the method, such as `shoal.AggregateRule()`.
-    suppression_limit
-        The largest share of the series that the method may leave out.
-    hold_out
-        The share of the subjects, such as "10%", to keep out of the result as a control: attacks then report what they
-        find beyond what they find about these. Their names stay with the result and go to the private folder.
-    reading
-        How the data is read, as for `shoal.read_panel`: id, time, value, subject, missing, timezone, ...
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> released = anonymize(np.arange(24.0).reshape(12, 2), k=3)
-    >>> released
-    Result(k-anonymity holds: measured 3, required 3; 12 series, 2 instants)
-    >>> released.to_numpy().shape
-    (12, 2)
-    """
-    check_reading(reading, "anonymize")
-    chosen = _method(k, method, keep, within)
-    with steps() as watched:
-        panel = read_data(data, needed_columns(chosen), reading, "anonymize", watched)
-        panel, held_out = keep_out(panel, None if hold_out is None else as_share(hold_out), watched)
-        options = ReleaseOptions(require=tuple(require), suppression_limit=suppression_limit)
-        return replace(make_result(chosen, panel, options, watched), held_out=held_out, reading=reading)
-
-
-def make_result(
-    method: Method, panel: Panel | PanelShards, options: ReleaseOptions, watched: Watcher = silent
-) -> Result:
-    """Anonymize and check; raises if a guarantee does not hold."""
-    watched.start("grouping")
-    candidate = method.anonymize(panel, progress=watched.advance)
-    watched.start("checking")
-    return check_result(candidate, options, method)
-
-
-def check_result(
-    candidate: Candidate | CandidateShards, options: ReleaseOptions, method: Method | None = None
-) -> Result:
-    """The result of a candidate that keeps its promises."""
-    try:
-        checked = check_candidate(candidate, options)
-    except GuaranteeNotMetError as error:
-        error.add_note(
-            "There is no unchecked result. method.anonymize(panel) gives what the method proposes; shoal.publish "
-            "takes it with risks= and risk_limit= if only attacks can judge it."
-        )
-        raise
-    return Result(candidate, checked.verdicts, options, method)
-
-
-def check_reading(reading: dict[str, Any], verb: str) -> None:
-    """Refuse options that neither the verb nor reading has."""
-    known = [name for name in inspect.signature(read_panel).parameters if name != "source"]
-    for name in reading:
-        if name not in known:
-            near = difflib.get_close_matches(name.lower(), [*known, "k", "method", "within", "require"], n=1)
-            hint = f"Did you mean {near[0]}?" if near else f"To read data it takes: {', '.join(known)}."
-            raise ParameterError(f"shoal.{verb} has no option {name!r}. {hint}")
-
-
-def read_data(
-    data: Any, columns: Sequence[str], reading: dict[str, Any], verb: str, watched: Watcher
-) -> Panel | PanelShards:
-    """The panel of whatever the caller gives in Python."""
-    if isinstance(data, Events):
-        raise ParameterError(
-            f"shoal.{verb} works on series. Anonymize events with shoal.Reposition(...).anonymize(events)."
-        )
-    if isinstance(data, Panel | PanelShards):
-        if reading:
-            raise ParameterError(f"{next(iter(reading))}: a panel is already read. Give such settings to read_panel.")
-        return data
-    named = {setting: reading.get(setting) or () for setting in ("subject", "quasi", "sensitive", "other")}
-    listed = {setting: [names] if isinstance(names, str) else list(names) for setting, names in named.items()}
-    if further := [name for name in columns if not any(name in names for names in listed.values())]:
-        reading = reading | {"other": [*listed["other"], *further]}
-    watched.start("reading")
-    try:
-        read: Panel | PanelShards = read_panel(data, **reading)
-        return read
-    except InputError as error:
-        error.add_note(
-            f"Settings of shoal.read_panel, such as id=, time=, value=, layout= and missing=, can be given to "
-            f"shoal.{verb} as well; help(shoal.read_panel) explains them."
-        )
-        raise
-
-
-def needed_columns(method: Method) -> list[str]:
-    """Columns with one entry per series that a method asks for by name."""
-    within = getattr(method, "within", None)
-    return list(dict.fromkeys([*getattr(method, "apart", ()), *([within] if isinstance(within, str) else [])]))
-
-
-def _method(k: int | None, method: Any, keep: Keep | None, within: str | None) -> Method:
-    if method is None:
-        if k is None:
-            raise ParameterError("Say how well to hide: k=10, or another method such as method=shoal.KP(k=10, p=3).")
-        chosen: Method = apply_keep(Microaggregation(k=k, within=within), keep)
-        return chosen
-    if isinstance(method, type) or not isinstance(method, Method):
-        raise ParameterError("method: give a method with its parameters, such as shoal.KP(k=10, p=3).")
-    if k is not None:
-        raise ParameterError(
-            f"k belongs to microaggregation, but the method is {method.name}. Give k to the method itself."
-        )
-    chosen = apply_keep(method, keep)
-    return chosen if within is None else chosen.set_params(within=within)
 
 
 class Risks(dict[str, Risk]):

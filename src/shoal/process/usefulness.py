@@ -14,7 +14,7 @@ from shoal.errors import InputError, ParameterError
 from shoal.model import Candidate, CandidateShards, Envelopes, Measure, Panel, Scenarios, Score
 from shoal.model.reduction import Answer
 from shoal.model.watcher import Watcher, silent, tell
-from shoal.process.catalogue import build, find_in
+from shoal.process.catalogue import build, find_in, parse_options
 from shoal.process.comparison import Compared, compare
 from shoal.release import load_release
 
@@ -90,12 +90,7 @@ def asked_for(text: str) -> Asked:
     Asked(measure=MeanDayError(of='all', per_day=None), at_most=0.1, at_least=None)
     """
     name, _, listed = text.partition(":")
-    options: dict[str, Any] = {}
-    for pair in filter(None, listed.split(",")):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise ParameterError("--measure takes NAME or NAME:parameter=value,parameter=value.")
-        options[key.strip().replace("-", "_")] = value.strip()
+    options = parse_options(listed, "--measure takes NAME or NAME:parameter=value,parameter=value.")
     limits = {limit: _limit(limit, options.pop(limit)) for limit in ("at_most", "at_least") if limit in options}
     asked = Asked(build(find_in("measure", utility, name.strip()), options), **limits)
     if asked.at_most is not None and asked.at_least is not None and asked.at_most < asked.at_least:

@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from shoal.errors import InputError
+from shoal.read.documents import local_name
 from shoal.read.durations import DAY, MINUTE
 from shoal.read.profiles import NumberForm
 from shoal.read.stamps import StampForm
@@ -134,37 +135,39 @@ _UOM = {
 _FLOW = {"1": "delivered", "4": "net", "19": "received", "20": "total"}
 
 
-def _name(element: Element) -> str:
-    return element.tag.rpartition("}")[2]
-
-
 def _first(element: Element | None, name: str) -> str | None:
     if element is None:
         return None
-    return next(((e.text or "").strip() for e in element.iter() if _name(e) == name), None)
+    return next(((e.text or "").strip() for e in element.iter() if local_name(e) == name), None)
 
 
 def _links(entry: Element, relation: str) -> list[str]:
-    return [e.get("href", "") for e in entry if _name(e) == "link" and e.get("rel") == relation]
+    return [e.get("href", "") for e in entry if local_name(e) == "link" and e.get("rel") == relation]
+
+
+def _has(element: Element, name: str) -> bool:
+    return any(local_name(inner) == name for inner in element.iter())
 
 
 def read_green_button(root: Element, only_id: str) -> DefinedTable | None:
     """Interval readings of an ESPI feed, scaled by the power of ten of their reading type; None for other XML."""
-    if not any(_name(e) == "IntervalReading" for e in root.iter()):
+    if not _has(root, "IntervalReading"):
         return None
-    entries = [e for e in root.iter() if _name(e) == "entry"] or [root]
-    types = {link: e for e in entries for link in _links(e, "self") if any(_name(c) == "ReadingType" for c in e.iter())}
+    entries = [e for e in root.iter() if local_name(e) == "entry"] or [root]
+    types = {
+        link: e for e in entries for link in _links(e, "self") if any(local_name(c) == "ReadingType" for c in e.iter())
+    }
     type_of = {
         reading: next((types[link] for link in _links(e, "related") if link in types), None)
         for e in entries
         for reading in _links(e, "self")
-        if any(_name(c) == "MeterReading" for c in e.iter())
+        if _has(e, "MeterReading")
     }
     only_type = next(iter(types.values())) if len(types) == 1 else None
     found: list[tuple[str, str, str, int, float]] = []
     units = set()
     for entry in entries:
-        blocks = [e for e in entry.iter() if _name(e) == "IntervalBlock"]
+        blocks = [e for e in entry.iter() if local_name(e) == "IntervalBlock"]
         if not blocks:
             continue
         own = " ".join([*_links(entry, "self"), *_links(entry, "up")])
@@ -177,7 +180,7 @@ def read_green_button(root: Element, only_id: str) -> DefinedTable | None:
         channel = " ".join(part for part in (unit, _FLOW.get(_first(kind, "flowDirection") or "", "")) if part)
         units.add(unit)
         for block in blocks:
-            for interval in (e for e in block.iter() if _name(e) == "IntervalReading"):
+            for interval in (e for e in block.iter() if local_name(e) == "IntervalReading"):
                 start, value = _first(interval, "start"), _first(interval, "value")
                 if start is not None and re.fullmatch(r"-?\d{1,12}", start):
                     number = float(value) if value and re.fullmatch(r"-?\d+(\.\d+)?", value) else float("nan")

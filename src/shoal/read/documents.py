@@ -373,10 +373,11 @@ def _text(entry: Any) -> str:
 
 def rows_of_xml(root: Element) -> Rows:
     """The repeated elements of a document as rows."""
-    return rows_of_json({_name(root): _as_nested(root)})
+    return rows_of_json({local_name(root): _as_nested(root)})
 
 
-def _name(element: Element) -> str:
+def local_name(element: Element) -> str:
+    """The name of an element without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
@@ -387,10 +388,10 @@ def _as_nested(element: Element) -> Any:
         return (element.text or "").strip()
     node: dict[str, Any] = dict(element.attrib)
     if not children and (element.text or "").strip():
-        node[_name(element)] = (element.text or "").strip()
-    n_of = Counter(_name(child) for child in children)
+        node[local_name(element)] = (element.text or "").strip()
+    n_of = Counter(local_name(child) for child in children)
     for child in children:
-        name, part = _name(child), _as_nested(child)
+        name, part = local_name(child), _as_nested(child)
         if n_of[name] > 1:
             node.setdefault(name, []).append(part)
         else:

@@ -19,6 +19,7 @@ import polars as pl
 from shoal.errors import ParameterError
 from shoal.model import Candidate, CandidateShards, EventsCandidate, EventTables, Profiles, Recipe, Suppression
 from shoal.model.event_tables import COUNT
+from shoal.release.publishers_word import rough
 
 LIMIT = 0.25
 """The largest share that may be suppressed by default."""
@@ -147,7 +148,7 @@ def readers_figures(published: EventTables, found: Suppression) -> dict[str, Any
     counts = table.group_by(published.sensitive).agg(number.alias("__n"))["__n"].sort(descending=True).to_list()
     values = [
         {
-            "published": _rough(n / found.kept),
+            "published": rough(n / found.kept),
             # In tenths of a per cent, outwards: the true share must lie between them.
             "least": (1000 * n // found.n_originals) / 1000,
             "most": -(-1000 * (n + found.lost) // found.n_originals) / 1000,
@@ -155,13 +156,9 @@ def readers_figures(published: EventTables, found: Suppression) -> dict[str, Any
         for n in counts[:_SHOWN]
     ]
     second = counts[1] if len(counts) > 1 else 0
-    return {"share": _rough(found.share), "values": values, "order_open": second + found.lost >= counts[0]}
+    return {"share": rough(found.share), "values": values, "order_open": second + found.lost >= counts[0]}
 
 
 def percent(share: float) -> str:
     """A share as people read it: 43.0 %."""
     return f"{100 * share:.3g} %"
-
-
-def _rough(share: float) -> float:
-    return float(f"{share:.3g}")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.release.facts import is_finite
 from shoal.report.figures import FIFTHS, MAX_CHANNELS, MAX_POINTS, MAX_SHARES, Curve
 from shoal.report.words import clipped, clock, moment, number, percent, plural
 
@@ -24,7 +25,7 @@ def group_bars(counts: Mapping[str, Any]) -> dict[str, Any] | None:
     found = counts.get("group_sizes")
     sizes = {}
     for size, n_groups in found.items() if isinstance(found, Mapping) else ():
-        if str(size).isdecimal() and len(str(size)) < 16 and _is_number(n_groups) and n_groups > 0:
+        if str(size).isdecimal() and len(str(size)) < 16 and is_finite(n_groups) and n_groups > 0:
             sizes[int(size)] = int(n_groups)
     if not sizes:
         return None
@@ -55,7 +56,7 @@ def channel_plots(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
     channels = figures.get("channels")
     if axis is None or not isinstance(channels, Sequence) or isinstance(channels, str):
         return []
-    crowd = figures["crowd"] if _is_number(figures.get("crowd")) else 0
+    crowd = figures["crowd"] if is_finite(figures.get("crowd")) else 0
     result = []
     for channel in channels[:MAX_CHANNELS]:
         if isinstance(channel, Mapping):
@@ -73,7 +74,7 @@ def checked_axis(figures: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     kind, at = axis.get("kind"), list(axis["at"][:MAX_POINTS])
     dates = kind == "time" and all(isinstance(a, str) and len(a) < 24 and _DATE.fullmatch(a) for a in at)
-    numbers = kind in ("clock", "index") and all(_is_number(a) for a in at)
+    numbers = kind in ("clock", "index") and all(is_finite(a) for a in at)
     if not (at and (dates or numbers)):
         return None
     return {"kind": kind, "at": at, "timezone": axis.get("timezone"), "width": axis.get("width")}
@@ -118,7 +119,7 @@ def _duration(channel: Mapping[str, Any], crowd: float) -> dict[str, Any]:
             low = min(v for v in published if v is not None)
             sentence += f", {number(other[1])} and {number(low)} in the release"
         sentence += "."
-        if _is_number(figures.get("left_out")) and figures["left_out"] > 0:
+        if is_finite(figures.get("left_out")) and figures["left_out"] > 0:
             sentence += f" Left out because the crowd is too small: {plural(figures['left_out'], 'instant')}."
     return {
         "kind": "duration",
@@ -211,7 +212,7 @@ def _pair(sides: Any, longest: int) -> tuple[Curve, Curve]:
 
 def _curve(found: Any, longest: int, pad: bool = True) -> Curve:
     listed = found[:longest] if isinstance(found, list | tuple) else []
-    curve: Curve = [round4(v) if _is_number(v) else None for v in listed]
+    curve: Curve = [round4(v) if is_finite(v) else None for v in listed]
     return curve + [None] * (longest - len(curve)) if pad else curve
 
 
@@ -241,7 +242,3 @@ def _apart(original: Curve, published: Curve) -> float | None:
 def round4(value: float) -> float:
     """Four significant digits."""
     return float(f"{value:.4g}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

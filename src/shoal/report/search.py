@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.model.words import setting
+from shoal.release.facts import is_finite
 from shoal.report.words import clipped, number, percent, title
 
 MOST_POINTS = 200
@@ -35,14 +36,14 @@ def search_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
             "all attacks.",
         }[scenario],
         "points": points,
-        "limit": limits.get("risk") if _is_number(limits.get("risk")) else None,
+        "limit": limits.get("risk") if is_finite(limits.get("risk")) else None,
         "bounds": _bounds(limits.get("utility"), measure),
         "plot": {
             "x": [point["risk"] for point in drawn],
             "y": [point["use"] for point in drawn],
             "names": [point["name"] for point in drawn],
             "kinds": [point["kind"] for point in drawn],
-            "limit": limits.get("risk") if _is_number(limits.get("risk")) else None,
+            "limit": limits.get("risk") if is_finite(limits.get("risk")) else None,
             "bounds": _bounds(limits.get("utility"), measure),
             "measure": title(measure),
         }
@@ -60,7 +61,7 @@ def attack_curves(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
         if not isinstance(curve, Mapping):
             continue
         at, success = (_listed(curve.get(key)) for key in ("at", "success"))
-        numbers = all(_is_number(value) for value in (*at, *success))
+        numbers = all(is_finite(value) for value in (*at, *success))
         if numbers and 1 < len(at) == len(success) <= MOST_POINTS and all(0 <= value <= 1 for value in success):
             along = clipped(curve.get("along", ""), 80)
             ends = [f"{percent(success[end])} at {number(at[end])}" for end in (0, -1)]
@@ -90,10 +91,10 @@ def _point(point: Mapping[str, Any], measure: str, chosen: Any) -> dict[str, Any
         "name": name,
         "method": method,
         "kind": kind,
-        "drawn": _is_number(risk) and _is_number(use),
-        "risk": risk if _is_number(risk) else None,
-        "use": use if _is_number(use) else None,
-        "risk_text": percent(float(risk)) if _is_number(risk) and risk is not None else "–",
+        "drawn": is_finite(risk) and is_finite(use),
+        "risk": risk if is_finite(risk) else None,
+        "use": use if is_finite(use) else None,
+        "risk_text": percent(float(risk)) if is_finite(risk) and risk is not None else "–",
         "use_text": number(use),
         "text": {"chosen": "chosen", "good": "within both limits", "beyond": "beyond a limit"}[kind],
     }
@@ -102,12 +103,8 @@ def _point(point: Mapping[str, Any], measure: str, chosen: Any) -> dict[str, Any
 def _bounds(utility: Any, measure: str) -> list[float]:
     found = utility.get(measure) if isinstance(utility, Mapping) else None
     limits = found if isinstance(found, Mapping) else {}
-    return [limits[name] for name in ("at_most", "at_least") if _is_number(limits.get(name))]
+    return [limits[name] for name in ("at_most", "at_least") if is_finite(limits.get(name))]
 
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

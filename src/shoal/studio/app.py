@@ -30,9 +30,8 @@ from shoal.studio import (
     tasks,
 )
 from shoal.studio.context import LogInNeeded, Studio
-from shoal.studio.limits import BodyLimit
 from shoal.studio.pages import plain_page
-from shoal.studio.security import HostCheck, OriginCheck, Quiet, SecureHeaders
+from shoal.studio.security import BodyLimit, HostCheck, OriginCheck, Quiet, SecureHeaders
 
 ROOMS = (
     *(assets, login, label, home, job_list),

@@ -23,10 +23,9 @@ from starlette.types import ASGIApp
 from shoal.closed import Answer, Closed, Question, Token
 from shoal.closed.tokens import Clock
 from shoal.errors import ParameterError
-from shoal.studio.limits import FORM_BYTES, BodyLimit
 from shoal.studio.rate_limit import Slowing
 from shoal.studio.reached import Reached
-from shoal.studio.security import HostCheck, OriginCheck, Quiet, SecureHeaders
+from shoal.studio.security import FORM_BYTES, BodyLimit, HostCheck, OriginCheck, Quiet, SecureHeaders
 
 COMMAND = "shoal serve"
 FAILED = "Something failed here. Nothing was answered."

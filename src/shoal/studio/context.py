@@ -13,13 +13,12 @@ from shoal.errors import InputError, ParameterError
 from shoal.studio.answers import Answers
 from shoal.studio.drafts import Draft, Drafts
 from shoal.studio.jobs import Jobs
-from shoal.studio.limits import UPLOAD_BYTES, UPLOAD_PATH
 from shoal.studio.names import SLUG
 from shoal.studio.passwords import Password
 from shoal.studio.project import Project
 from shoal.studio.rate_limit import Slowing
 from shoal.studio.reached import Reached
-from shoal.studio.security import SAFE_METHODS, same
+from shoal.studio.security import SAFE_METHODS, UPLOAD_BYTES, UPLOAD_PATH, same
 from shoal.studio.sessions import Session, Sessions
 from shoal.studio.tokens import Clock, Links, new_secret
 

@@ -20,9 +20,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shoal.studio.app import build
 from shoal.studio.context import Studio
-from shoal.studio.limits import UPLOAD_PATH
 from shoal.studio.reached import Reached
-from shoal.studio.security import SecureHeaders
+from shoal.studio.security import UPLOAD_PATH, SecureHeaders
 
 WHOLE_SECONDS = 15.0
 MOST = 1000

@@ -12,10 +12,11 @@ from shoal.errors import ParameterError
 from shoal.features import keep as kept_features
 from shoal.methods import Microaggregation
 from shoal.model import Guarantee, Method
+from shoal.process.anonymization import check_reading, check_result, make_result, needed_columns, read_data
 from shoal.process.keep import Keep
 from shoal.process.policy import Policy
 from shoal.process.progress import steps
-from shoal.process.result import Result, check_reading, check_result, make_result, needed_columns, read_data
+from shoal.process.result import Result
 from shoal.process.search.frontier import Frontier
 from shoal.process.search.points import Alternative, Choices, choices_of, joined
 from shoal.process.search.task import task_of

@@ -17,6 +17,7 @@ from shoal.model.frame_shape import need
 from shoal.model.html import html_grid
 from shoal.model.words import number, setting
 from shoal.process.policy import Limit
+from shoal.release.publishers_word import rough
 
 if TYPE_CHECKING:
     from shoal.process.result import Result
@@ -375,11 +376,6 @@ def _as_dict(point: Point, efficient: bool) -> dict[str, Any]:
         "efficient": efficient,
         "on": point.on,
     }
-
-
-def rough(value: float) -> float:
-    """Three digits."""
-    return float(f"{value:.3g}")
 
 
 def _bound(limit: Limit) -> str:

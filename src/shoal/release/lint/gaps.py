@@ -27,13 +27,9 @@ def gap_patterns(written: Written) -> Finding | None:
     if not len(few):
         return None
     where = f", the first at row {int(few[0])} of {published.n_series},"
-    return finding_of(f"{len(few)} published series{where} have a pattern", written.crowd.size)
-
-
-def finding_of(what: str, crowd: int) -> Finding:
-    """The finding, with what was found in words."""
     return Finding(
         NAME,
-        f"{what} of gaps that fewer than {crowd} subjects share.",
+        f"{len(few)} published series{where} have a pattern of gaps that fewer than {written.crowd.size} subjects "
+        "share.",
         "Fill or drop the gaps when reading: missing='interpolate:2h', 'drop-series' or 'drop-instants'.",
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,23 +32,17 @@ def group_sizes(written: Written) -> Finding | None:
     alone_is_usual = isinstance(published, Panel) and not any(guarantee.crowds for guarantee in promised)
     disjoint = not isinstance(published, EventTables) and _disjoint(written)
     sizes, times = np.unique(_sizes(written), return_counts=True)
-    groups = dict(zip(sizes.tolist(), times.tolist(), strict=True))
-    return judge_sizes(groups, crowd.size, alone_is_usual=alone_is_usual, disjoint=disjoint)
-
-
-def judge_sizes(groups: Mapping[int, int], crowd: int, *, alone_is_usual: bool, disjoint: bool) -> Finding | None:
-    """The finding about this many groups of each size; disjoint: nobody is in two, so that sizes can be subtracted."""
-    small = 0 if alone_is_usual else sum(n for size, n in groups.items() if size < crowd)
+    small = 0 if alone_is_usual else int(times[sizes < crowd.size].sum())
     rest = 0
-    if disjoint:
-        left = sum(size * n for size, n in groups.items()) - max(groups)
-        rest = left if left < crowd else 0
+    if disjoint:  # nobody is in two groups, so that sizes can be subtracted
+        left = int((sizes * times).sum() - sizes.max())
+        rest = left if left < crowd.size else 0
     if not small and not rest:
         return None
     found = [
         f"{n} {words}"
         for n, words in (
-            (small, f"of {sum(groups.values())} published groups have fewer than {crowd}"),
+            (small, f"of {times.sum()} published groups have fewer than {crowd.size}"),
             (rest, "subject(s) stand out, because all others are in one group"),
         )
         if n

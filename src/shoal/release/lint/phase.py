@@ -28,16 +28,11 @@ def timestamp_phase(written: Written) -> Finding | None:
     times: NDArray[np.generic] = published.times
     if isinstance(published, Envelopes):
         times = np.union1d(times, np.asarray(published.pattern_times))
-    return judge_instants(times, published.timezone)
-
-
-def judge_instants(times: NDArray[np.generic], timezone: str | None) -> Finding | None:
-    """The finding about these instants."""
     if times.dtype.kind != "M":
         return None
     clock = times.astype("datetime64[us]").astype(np.int64)
     grid = grid_of(clock)
-    if timezone is not None:
+    if published.timezone is not None:
         grid = int(np.gcd(grid, _QUARTER))
     odd = np.flatnonzero(clock % grid)
     if not len(odd):

@@ -58,14 +58,10 @@ def decimal_precision(written: Written) -> Finding | None:
     if not len(kept):
         return None
     where = f", the first at row {int(kept[0])} of {published.n_series},"
-    return finding_of(f"{len(kept)} published series{where} have", written.crowd.size)
-
-
-def finding_of(what: str, crowd: int) -> Finding:
-    """The finding, with what was found in words."""
     return Finding(
         NAME,
-        f"{what} the number of decimals of their original, which leads to fewer than {crowd} subjects.",
+        f"{len(kept)} published series{where} have the number of decimals of their original, which leads to fewer than "
+        f"{written.crowd.size} subjects.",
         "Round all values of the table to as few decimals as the coarsest logger writes, or drop these series.",
     )
 
@@ -123,18 +119,11 @@ def rare(rows: NDArray[np.float64], found: Numbers, subjects: Numbers, crowd: in
     told = np.zeros(len(found))
     some = np.flatnonzero((found != NOTHING) & (found < found.max(initial=NOTHING)))
     told[some] = different(rows[some])
-    return rare_by(found, told, subjects, crowd, len(found))
-
-
-def rare_by(
-    found: Numbers, told: NDArray[np.float64], subjects: Numbers, crowd: int, n_series: int
-) -> NDArray[np.bool_]:
-    """The same from the precision of each row, its number of different values, and the total number of series."""
     levels = np.unique(found[found != NOTHING])
     exact = {int(p): _count(subjects[found == p]) for p in levels}
     if all(n >= crowd for n in exact.values()):
         return np.zeros(len(found), dtype=np.bool_)
-    sure = _SURE + np.log10(n_series)
+    sure = _SURE + np.log10(len(found))
     hides = np.zeros(len(found), dtype=np.bool_)
     for r in levels:
         may_be = (found != NOTHING) & (found <= r) & (told * (r - found) <= sure)

@@ -56,11 +56,8 @@ def row_order(written: Written) -> Finding | None:
             orders.append(_first_series(candidate)[rows])
         suspicious = any(is_in_order(order) for order in orders)
         what = f"The {len(rows)} rows follow the order of the originals"
-    return finding_of(what) if suspicious else None
-
-
-def finding_of(what: str) -> Finding:
-    """The finding, with what was found in words."""
+    if not suspicious:
+        return None
     return Finding(
         NAME,
         f"{what}, more than chance allows.",
