@@ -9,9 +9,9 @@ Signs of membership, for a target x and the distinct published series y:
     fit         for a release of scenarios, the least misfit of x with a group (see `distributions`)
 
 A mean of k keeps a k-th of every member, and over hundreds of readings that is enough to show: `near` detects copies,
-`trace` and `lead` detect means. How much likelier each combination is for people inside than for people outside is learned
-from people whose membership the adversary knows (a logistic model of their ranks), or, with `shadows`, from releases
-that the adversary makes: they know nobody's membership, but they know the method, and learn about each target
+`trace` and `lead` detect means. How much likelier each combination is for people inside than for people outside is
+learned from people whose membership the adversary knows (a logistic model of their ranks), or, with `shadows`, from
+releases that the adversary makes: they know nobody's membership, but they know the method, and learn about each target
 separately.
 """
 
