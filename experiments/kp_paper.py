@@ -130,6 +130,7 @@ def page(given: argparse.Namespace, results: Results, each: Results, *, drawn: b
     options = f"--walks {given.walks} --uniform {given.uniform} --seed {given.seed}"
     parts = [
         "# (k, P)-anonymity: the paper's figures, with its yardsticks at their best",
+        "See what (k, P)-anonymity keeps of values and shapes, compared with two older methods.",
         f"Written by `python experiments/kp_paper.py {options}{' --quick' if given.quick else ''}`; do not edit.",
         INTRODUCTION,
         summary(results, each, answers, others),

@@ -146,6 +146,7 @@ def page(
     command = " ".join([COMMAND, *(f"--{name} {getattr(given, name)}" for name in options)])
     parts = [
         "# The process paper: MDAV on Haar shares against simple yardsticks",
+        "See whether grouping by Haar shares beats simple groupings, and what a larger k costs.",
         f"Written by `{command}`; do not edit.",
         f"{panel.n_series:,} meters over {panel.n_instants:,} hours (seed {given.seed}) are grouped with "
         f"k = {KS[0]}, {KS[1]}, …, {KS[-1]} by plain MDAV on Haar energy shares, by variance and by mean, as in "
