@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 NUMBER = re.compile(r"[-+−]?\d[\d,]*\.?\d*")
+ANSWER = re.compile(r"- (.*?\?) (\*\*.*)")
 LONGEST_LEAD = 60  # characters of a line that names the table below it
 SAME = "The figures below are compared as they are printed."
 
@@ -37,7 +38,18 @@ def changes(old: Path, new: str, watched: Sequence[Watched]) -> str:
     before = old.read_text(encoding="utf-8")
     lines = ["| figures | compared | better | worse | largest gain | largest loss |", "|---|---:|---:|---:|---|---|"]
     lines += [_line(one, _figures(before, one), _figures(new, one)) for one in watched]
+    told, now = _answers(before), _answers(new)
+    changed = [question for question in now if told.get(question, now[question]) != now[question]]
+    answers = [f"- {question} Before: {told[question]} Now: {now[question]}" for question in changed]
+    if answers:
+        lines += ["", "Answers that changed:", "", *answers]
     return f"{_command(before)} {SAME}\n\n" + "\n".join(lines)
+
+
+def _answers(page: str) -> dict[str, str]:
+    """What a page says to each question that it lists."""
+    found = (ANSWER.match(line) for line in page.splitlines())
+    return {match[1]: match[2] for match in found if match}
 
 
 def _command(page: str) -> str:
@@ -74,9 +86,10 @@ def _figures(page: str, watched: Watched) -> dict[str, float]:
         if not columns or cells[0].startswith("--") or (watched.rows and not set(labels) & set(watched.rows)):
             continue
         place = above.rstrip(":") if above.endswith(":") and len(above) < LONGEST_LEAD else heading.partition(" (")[0]
-        for name, cell in list(zip(columns, cells, strict=True))[watched.labels :]:
+        for number, (name, cell) in enumerate(zip(columns, cells, strict=True)):
             figures = NUMBER.findall(cell)
-            if watched.column in name and len(figures) > watched.part:
+            if number >= watched.labels and watched.column in name and len(figures) > watched.part:
                 figure = figures[watched.part].replace(",", "").replace("−", "-")
-                found[", ".join([place, *labels, name])] = float(figure)
+                of = columns[number - 1 : number] if name in columns[:number] else []  # a name that comes again
+                found[", ".join([place, *labels, *of, name])] = float(figure)
     return found
