@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numba
 from answers import Answer, bullets
+from changes import Watched, changes
 from drawing import draw
 from kp_paper_comparison import must_show, short, verdict, why, without_levels
 from kp_paper_data import EACH, MEANINGS, METERS, WALK, WHOLE, Sets, load
@@ -23,7 +24,19 @@ from kp_paper_findings import (
     on_time,
     on_tuning,
 )
-from kp_paper_measures import BFP2KA, BFP2KA_20, KAPRA, KAPRA_MEANS, METHODS, QUICK, TGA, Figures, Plan
+from kp_paper_measures import (
+    BFP2KA,
+    BFP2KA_20,
+    KAPRA,
+    KAPRA_MEANS,
+    METHODS,
+    QUICK,
+    RELEASES,
+    TGA,
+    WEIGHTS,
+    Figures,
+    Plan,
+)
 from kp_paper_queries import KINDS, PSQ, SHARE, STRING, Asked
 from kp_paper_results import Results, measure
 
@@ -50,6 +63,22 @@ FIGURES = {
     "customised": "Answers of a customised release, the rest estimated, and of the full one (figure 13).",
 }
 
+CHANGES_NOTE = (
+    "Seconds are of the processor, taken once, and vary from run to run; of the rest, everything random has a fixed "
+    "seed, so a change is one of the methods."
+)
+OURS = tuple(RELEASES)
+WATCHED = (
+    Watched("pattern loss", "| set | pattern loss / value loss", 2, rows=OURS),
+    Watched("value loss", "| set | pattern loss / value loss", 2, rows=OURS, part=1),
+    Watched("precision of queries", "| set | method | similarity", 2, lower=False, column="precision", rows=OURS),
+    Watched("recall of queries", "| set | method | similarity", 2, lower=False, column="recall", rows=OURS),
+    Watched("error of counts", "| set | method | similarity", 2, column="error", rows=OURS),
+    Watched("series suppressed by KAPRA", "| set | P =", 1),
+    *(Watched(f"seconds of {name}", "| set | series | KAPRA", 2, column=name) for name in (KAPRA, "Naive")),
+)
+"""What is compared with the page before; "KAPRA" and "Naive" are columns with either words."""
+
 
 def main() -> None:
     """Load, measure, draw, write."""
@@ -63,7 +92,9 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     drawn = draw(all_figures(results[WHOLE], results[EACH]), given.out)
     written = given.out / "kp.md"
-    written.write_text(page(given, results[WHOLE], results[EACH], drawn=drawn), encoding="utf-8")
+    text = page(given, results[WHOLE], results[EACH], drawn=drawn)
+    text += f"\n## What got better, what got worse\n\n{changes(written, text, WATCHED)}\n\n{CHANGES_NOTE}\n"
+    written.write_text(text, encoding="utf-8")
     print(f"wrote {written}")
 
 
@@ -99,6 +130,7 @@ def page(given: argparse.Namespace, results: Results, each: Results, *, drawn: b
     options = f"--walks {given.walks} --uniform {given.uniform} --seed {given.seed}"
     parts = [
         "# (k, P)-anonymity: the paper's figures, with its yardsticks at their best",
+        "See what (k, P)-anonymity keeps of values and shapes, compared with two older methods.",
         f"Written by `python experiments/kp_paper.py {options}{' --quick' if given.quick else ''}`; do not edit.",
         INTRODUCTION,
         summary(results, each, answers, others),
@@ -149,6 +181,11 @@ def page(given: argparse.Namespace, results: Results, each: Results, *, drawn: b
         figure("pattern-loss"),
         figure("value-loss"),
         loss_table(results),
+        "### What `auto` picks",
+        f'`algorithm="auto"` forms the groups of both algorithms, with words of means, and publishes those that lose '
+        f"less, shapes counting with `pattern_weight`. At k = P = {plan.middle}, losses as above; more sets are on "
+        "[a page of their own](kp_auto.md).",
+        picked_table(results),
         "## Queries (figures 7 to 10)",
         bullets(answers["queries"]),
         figure("pattern-queries"),
@@ -294,6 +331,22 @@ def loss_table(results: Results) -> str:
             if method == BFP2KA:
                 cells = [f"{cell} (level {found.levels[k]})" for cell, k in zip(cells, ks, strict=True)]
             lines.append(f"| {name} | {method} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def picked_table(results: Results) -> str:
+    """Which algorithm "auto" publishes, by the weight of shapes."""
+    lines = [
+        "| set | " + " | ".join(f"weight {weight:g}" for weight in WEIGHTS) + " |",
+        "|---|" + "---|" * len(WEIGHTS),
+    ]
+    for name, found in results.losses.items():
+        both = {weight: found.equal[found.picked[weight], results.plan.middle] for weight in WEIGHTS}
+        cells = (
+            f"{found.picked[weight].partition(',')[0]} ({one.pattern:.3f} / {one.value:.3f})"
+            for weight, one in both.items()
+        )
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -32,6 +32,7 @@ PAIRS = ((KAPRA_MEANS, NAIVE_MEANS), (KAPRA, NAIVE))  # alike but for the algori
 METHODS = (*RELEASES, TGA, BFP2KA)
 BFP2KA_20 = "BFP2KA, 20 letters"  # the paper's level
 UNITS = (0.001, 0.1, 10.0)  # of TGA, as a part of the range of the panel
+WEIGHTS = (0.1, 0.5, 0.9)  # of the shapes, for KP's "auto"
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,8 @@ class Losses:
     """The best level of BFP2KA by k."""
     bad: dict[int, int]
     """By P, the series in bad leaves, which would be suppressed if they were not recycled."""
+    picked: dict[float, str]
+    """By the weight of shapes, what "auto" publishes at the middle k: KAPRA or Naive, with words of means."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,14 @@ def losses(panel: Panel, plan: Plan, seed: int, tuned_by: Iterable[str] = tuple(
     equal |= {(TGA, k): tuned[unit] if k == plan.middle else _tga(panel, k, seed, unit) for k in plan.equal}
     levels = {k: best_level(panel, k=k) for k in plan.equal}
     equal |= {(BFP2KA, k): _bfp2ka(panel, k, level) for k, level in levels.items()}
-    return Losses(panel, unit, by_p, by_k, equal, tuned[UNITS[0]], levels, {p: n_bad(panel, p) for p in plan.ps})
+    bad = {p: n_bad(panel, p) for p in plan.ps}
+    picked = {weight: _picked(panel, plan.middle, weight) for weight in WEIGHTS}
+    return Losses(panel, unit, by_p, by_k, equal, tuned[UNITS[0]], levels, bad, picked)
+
+
+def _picked(panel: Panel, k: int, weight: float) -> str:
+    found = KP(k=k, p=k, algorithm="auto", pattern_weight=weight).anonymize(panel)
+    return NAIVE_MEANS if found.recipe.figures["series_grouped_by_values"] else KAPRA_MEANS
 
 
 def method(name: str, k: int, p: int) -> KP:

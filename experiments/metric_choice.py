@@ -7,6 +7,7 @@ labelled half of the days; what stands in the tables is measured on the other ha
 
 import argparse
 import pickle
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from pad_paper_data import ARRIVAL, ASKED, BUILDING, DEPARTURE, INTERESTS, KINDS, Floats, Sets, load
 from pad_paper_learning import losses, show, too_few, wanted
+from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from shoal.features import Learned, LinearMetric
@@ -22,9 +24,14 @@ from shoal.features.interests import LabelledPairs, distances, label_pairs
 from shoal.labels import MULTIPLE
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "benchmarks"))
+from sections import put_section  # noqa: E402
+
 K, MANY, FEW, QUANTILE = 4, 2775, 60, 0.3
 AIMS = {ARRIVAL: (0.95, 0.15), DEPARTURE: (0.90, 0.25)}
 BEFORE, NOW = "before", "default"
+TITLE, AGAIN = "Learned metrics: what is chosen, and what it is worth", "On further splits"
+FIRST_FURTHER = 100  # the number of the first split beyond those of the tables
 
 
 @dataclass(frozen=True)
@@ -48,8 +55,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the simulated sets and of days drawn from large ones")
     parser.add_argument("--keep", type=Path, help="folder for what is measured, so that an interrupted run can go on")
     parser.add_argument("--kept-only", action="store_true", help="measure nothing: write what --keep holds")
+    parser.add_argument(
+        "--again",
+        nargs=3,
+        metavar=("SET", "INTEREST", "SPLITS"),
+        help=f"only write a section on one case with {FEW} pairs, on so many further splits",
+    )
     given = parser.parse_args()
     sets = load(given.data, 300, 450, given.seed)
+    page = given.out / "metric_choice.md"
+    if given.again:
+        put_section(page, TITLE, AGAIN, _again(given, sets))
+        return
+    once_more = page.read_text(encoding="utf-8").partition(f"## {AGAIN}\n\n")[2] if page.exists() else ""
     places = [(name, interest) for name in sets.days for interest in ASKED[KINDS[name]]]
     asked = [(BUILDING, interest) for interest in AIMS if BUILDING in sets.days]
     units = [(name, interest, MANY) for name, interest in asked]
@@ -61,7 +79,34 @@ def main() -> None:
             splits = [split for split in splits if _path(given.keep, unit, split).is_file()]
         if splits:
             found[unit] = [_kept(given.keep, sets, unit, split) for split in splits]
-    (given.out / "metric_choice.md").write_text(_page(given, sets, found), encoding="utf-8")
+    page.write_text(_page(given, sets, found), encoding="utf-8")
+    if once_more:
+        put_section(page, TITLE, AGAIN, once_more)
+
+
+def _again(given: argparse.Namespace, sets: Sets) -> str:
+    """Whether a case that was worse than generic on a few splits is so on others."""
+    name, interest, n_splits = given.again[0], given.again[1], int(given.again[2])
+    splits = range(FIRST_FURTHER, FIRST_FURTHER + n_splits)
+    rows = [_kept(given.keep, sets, (name, interest, FEW), split) for split in splits]
+    shares = np.array([row[NOW].share if NOW in row else 1.0 for row in rows])
+    mean, error = float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(n_splits))
+    low, high = (mean + sign * float(stats.t.ppf(0.975, n_splits - 1)) * error for sign in (-1, 1))
+    verdict = (
+        "So the figure above was chance: the metric gains."
+        if high < 1.0
+        else "So it is worse than generic here, and not by chance."
+        if low > 1.0
+        else "So neither a gain nor a loss can be told from chance here."
+    )
+    above, below = int((shares > 1.0).sum()), int((shares < 1.0).sum())
+    return (
+        f'Written by `python experiments/metric_choice.py --again "{name}" {interest} {n_splits}`; do not edit. '
+        f"{interest.capitalize()} on {name} with {FEW} pairs, on {n_splits} splits that nothing was settled with: the "
+        f"loss is {mean:.3f} of the generic one on average (95 % interval {low:.3f} to {high:.3f}, Student's), above 1 "
+        f"on {above} splits, below on {below}, and exactly 1 on the others, mostly because the learned metric is not "
+        f"used; from {shares.min():.2f} to {shares.max():.2f}. {verdict} What is chosen: {_choices(rows)}."
+    )
 
 
 def _path(folder: Path, unit: tuple[str, str, int], split: int) -> Path:
@@ -138,7 +183,7 @@ def _mean(outcomes: list[dict[str, Outcome]], metric: str, what: str = "share") 
 
 def _page(given: argparse.Namespace, sets: Sets, found: dict[Any, list[dict[str, Outcome]]]) -> str:
     parts = [
-        "# Learned metrics: what is chosen, and what it is worth",
+        f"# {TITLE}",
         "See which metric labels select, and how much less of what matters to you is lost with it.",
         f"Written by `python experiments/metric_choice.py --splits {given.splits} --shown-splits "
         f"{given.shown_splits} --seed {given.seed}`; do not edit.",

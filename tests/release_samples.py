@@ -28,7 +28,7 @@ from shoal.features import LinearMetric, ShownGroups
 from shoal.process.edge import make_plan, publish_collected, simulate_fleet
 from shoal.release import written_parts
 from shoal.release.agreement import Agreement
-from shoal.streams import IncrementalMicroaggregation
+from shoal.streams import IncrementalMicroaggregation, IncrementalNLK
 
 HOUR = np.timedelta64(1, "h")
 
@@ -177,6 +177,10 @@ def publish_kinds(folder):
         "sequence": (
             IncrementalMicroaggregation(micro).push(days()),
             {"pseudonyms": "keyed", "private": folder / "sequence-private"},
+        ),
+        "nlk sequence": (
+            IncrementalNLK(NLK(n=2, l=6, k=4)).push(days(n_instants=12)),
+            {"pseudonyms": "keyed", "private": folder / "nlk-sequence-private"},
         ),
     }
     made = {name: publish(candidate, folder / name, **options) for name, (candidate, options) in made.items()}

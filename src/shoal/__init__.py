@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         NLKAnonymity,
         NoGuarantee,
         SequenceAnonymity,
+        SequenceNLKAnonymity,
     )
     from shoal.labels import LabelTask
     from shoal.methods import (
@@ -91,6 +92,7 @@ _HOMES = {
     "Scenarios": "shoal.model",
     "Score": "shoal.model",
     "SequenceAnonymity": "shoal.guarantees",
+    "SequenceNLKAnonymity": "shoal.guarantees",
     "Shards": "shoal.model",
     "ShoalError": "shoal.errors",
     "Steps": "shoal.methods",
@@ -157,6 +159,7 @@ __all__ = [
     "ScopeAggregation",
     "Score",
     "SequenceAnonymity",
+    "SequenceNLKAnonymity",
     "Shards",
     "ShoalError",
     "Steps",

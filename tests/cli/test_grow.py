@@ -522,3 +522,61 @@ def test_a_growing_panel_needs_a_private_folder_outside_the_releases(capsys):
 def test_options_of_series_are_refused_where_events_are_published(capsys):
     code = run(["stream", "-", "--l", "2", "--window", "3", "--value", "kwh"])
     refusal(capsys, "Unknown option --value for reposition", code)
+
+
+NLK_OPTIONS = ["--method", "nlk", "--n", "1", "--l", "3", "--k", "3", "--format", "csv"]
+
+
+def test_a_growing_panel_under_nlk_anonymity_keeps_it_over_all_releases_and_the_ledger_agrees(capsys):
+    write_days(Path("days"))  # four newcomers on the second day, and one is away on the third
+    found = figures(capsys, "--alone", "1", "--ledger", "ledger.jsonl", method=NLK_OPTIONS)
+    assert (found["written"], found["series"], found["groups"], found["waiting"]) == (3, 14, None, 0)
+    assert [load_release(f"out/{day}").certificate["counts"]["series"] for day in (0, 3, 6)] == [10, 14, 11]
+    names = [part["name"] for part in load_release("out/6").certificate["guarantees"]]
+    assert names == ["nlk-anonymity", "sequence-nlk-anonymity"]
+    outcome = verify("out")
+    assert outcome.holds
+    assert [name for name, _ in outcome.verdicts] == ["sequence-nlk-anonymity", "nlk-anonymity"]
+    assert run(["ledger", "check", "ledger.jsonl"]) == 0
+    capsys.readouterr()
+    assert figures(capsys, "--alone", "1", "--ledger", "ledger.jsonl", method=NLK_OPTIONS)["written"] == 0
+
+
+def test_releases_under_nlk_anonymity_that_are_fine_alone_are_found_together(capsys):
+    write_days(Path("days"))
+    grow(method=NLK_OPTIONS)
+    Path("other").mkdir()
+    for number in range(3):  # each day as the first of a sequence of its own, under the same names
+        shutil.copytree("keep", f"keep-{number}")
+        Path(f"keep-{number}/growing.state").unlink()
+        Path(f"day-{number}").mkdir()
+        shutil.copy(f"days/{number}.csv", f"day-{number}/{number}.csv")
+        grow("--alone", "1", source=f"day-{number}", out=f"out-{number}", private=f"keep-{number}", method=NLK_OPTIONS)
+        shutil.copytree(f"out-{number}/{3 * number}", f"other/{3 * number}")
+        assert verify(f"other/{3 * number}").holds
+    outcome = verify("other")
+    assert not outcome.holds
+    assert any("1 values of series" in finding for finding in outcome.findings)
+
+
+def test_the_method_of_a_growing_panel_stays_the_same(capsys):
+    write_days(Path("days"), n_days=1)
+    grow()
+    refusal(capsys, "was started with --method microaggregation. Give the same", grow(method=NLK_OPTIONS))
+    refusal(
+        capsys, "--spare is not an option of a growing panel with --method nlk", grow("--spare", 1, method=NLK_OPTIONS)
+    )
+    refusal(capsys, "--alone is not an option of a growing panel with --method microagg", grow("--alone", 1))
+    kp = ["--method", "kp", "--k", "3", "--p", "2"]
+    refusal(capsys, "is published by one of: microaggregation, nlk; not by kp", grow(method=kp))
+
+
+def test_releases_of_two_kinds_are_no_sequence(capsys):
+    write_days(Path("days"), n_days=2)
+    grow()
+    grow(out="nlk", private="keep2", method=NLK_OPTIONS)
+    shutil.rmtree("out/3")
+    shutil.copytree("nlk/3", "out/3")
+    outcome = verify("out")
+    assert not outcome.holds
+    assert any("a sequence has one promise" in finding for finding in outcome.findings)

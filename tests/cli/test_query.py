@@ -48,6 +48,41 @@ def test_shapes_and_both_together_are_counted_as_in_memory(capsys, released):
     assert json.loads(out)["count"] == PatternSimilarity([1, 2, 3, 4, 5, 6], within=0.5).count(published)
 
 
+def test_of_several_channels_each_condition_names_one(capsys, tmp_path, rng):
+    panel = Panel(rng.gamma(2.0, size=(60, 6, 2)), times=TIMES, channels=("kwh", "degrees"))
+    candidate = KP(k=6, p=3).anonymize(panel)
+    publish(candidate, tmp_path / "out")
+    shape = [1.0, 2.0, 3.0, 3.0, 2.0, 1.0]
+    asked = {
+        RangeCount([(EIGHT, 1.0, 2.5, "kwh"), (EIGHT, 0.0, 2.0, "degrees")]): [
+            *("--range", f"{EIGHT}@kwh=1..2.5", "--range", f"{EIGHT}@degrees=0..2")
+        ],
+        Combined(RangeCount([(NINE, 1.0, np.inf, "kwh")]), PatternSimilarity(shape, 0.9, "degrees")): [
+            *("--range", f"{NINE}@kwh=1..", "--like", "1,2,3,3,2,1@degrees", "--within", "0.9")
+        ],
+        PatternRange([Difference(EIGHT, NINE, 0.0, np.inf, "kwh")]): ["--difference", f"{EIGHT},{NINE}@kwh=0.."],
+    }
+    for query, options in asked.items():
+        code, out, _ = ask(capsys, tmp_path / "out", *options, "--json")
+        assert code == 0
+        assert json.loads(out)["count"] == pytest.approx(query.count(candidate.published))
+    for options, words in {
+        f"{EIGHT}=1..": "the data has 2 channels. Name one: kwh, degrees",
+        f"{EIGHT}@heat=1..": "no channel 'heat'",
+    }.items():
+        code, _, err = ask(capsys, tmp_path / "out", "--range", options)
+        assert code == 2
+        assert words in err
+
+
+def test_the_only_channel_may_be_named_and_another_is_refused(capsys, released):
+    folder, published = released
+    code, out, _ = ask(capsys, folder, "--range", f"{EIGHT}@value=1..2.5", "--json")
+    assert json.loads(out)["count"] == RangeCount({EIGHT: (1.0, 2.5)}).count(published)
+    code, _, err = ask(capsys, folder, "--range", f"{EIGHT}@heat=1..2.5")
+    assert (code, "no channel 'heat'. Channels: value" in err) == (2, True)
+
+
 def test_a_person_gets_a_table(capsys, released):
     code, out, _ = ask(capsys, released[0], "--range", f"{EIGHT}=0..")
     assert code == 0

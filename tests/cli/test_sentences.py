@@ -20,6 +20,7 @@ SHOWN = {
     "labels of others": SERIES | {"metric"},
     "gaps": SERIES | {"withheld"},
     "nlk": SERIES | {"not released"},
+    "nlk sequence": SERIES | {"pseudonyms"},
     "kp": SERIES | {"not released"},
     "suppressed series": SERIES | {"suppressed", "not released"},
     "sensitive": SERIES | {"sensitive", "not released"},

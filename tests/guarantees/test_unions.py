@@ -17,7 +17,7 @@ from naive.crowds import naive_aggregate_rule, naive_k_anonymous
 from naive.diversity import naive_l_diverse
 from naive.event_groups import naive_bucketised, naive_generalised
 from naive.kp import naive_kp_anonymous
-from naive.nlk import naive_nlk_anonymous
+from naive.nlk import mark, naive_most_inferred, naive_nlk_anonymous
 from naive.sequences import naive_sequence_crowds
 from shoal import (
     AggregateRule,
@@ -29,6 +29,7 @@ from shoal import (
     NoGuarantee,
     Panel,
     SequenceAnonymity,
+    SequenceNLKAnonymity,
     Verdict,
     guarantees,
 )
@@ -142,22 +143,48 @@ def parts_of_sequences(draw, k):
     return found
 
 
+def joined_sequences(parts):
+    by_release = zip(*(releases for releases, _ in parts), strict=True)
+    releases = [{name: row for part in release for name, row in part.items()} for release in by_release]
+    return releases, {name: who for _, subjects in parts for name, who in subjects.items()}
+
+
+def published_sequence(part):
+    there = [release for release in part[0] if release]
+    return [Panel(list(r.values()), ids=list(r), subjects=[part[1][name] for name in r]) for r in there]
+
+
 @given(data=st.data(), k=st.integers(2, 3))
 def test_sequence_anonymity(data, k):
     parts = data.draw(parts_of_sequences(k))
-    by_release = zip(*(releases for releases, _ in parts), strict=True)
-    releases = [{name: row for part in release for name, row in part.items()} for release in by_release]
-    whole = (releases, {name: who for _, subjects in parts for name, who in subjects.items()})
-
-    def published(part):
-        there = [release for release in part[0] if release]
-        return [Panel(list(r.values()), ids=list(r), subjects=[part[1][name] for name in r]) for r in there]
 
     def naive(part):
         return min(naive_sequence_crowds(*part).values()) >= k
 
-    merged, together = judge(SequenceAnonymity(k), parts, whole, naive, published)
+    merged, together = judge(SequenceAnonymity(k), parts, joined_sequences(parts), naive, published_sequence)
     assert merged.measured <= together.measured
+
+
+@given(data=st.data(), k=st.integers(2, 3))
+def test_sequence_nlk_anonymity(data, k):
+    parts = data.draw(parts_of_sequences(k))
+
+    def naive(part):
+        releases, subjects = part
+        absent = ["absent"] * 2
+        cells = [
+            [
+                cell if cell == "absent" else mark(cell)
+                for release in releases
+                if release
+                for cell in release.get(name, absent)
+            ]
+            for name in subjects
+        ]
+        return naive_most_inferred(cells, 1, k, subjects.values()) < 1
+
+    merged, together = judge(SequenceNLKAnonymity(1, 2, k), parts, joined_sequences(parts), naive, published_sequence)
+    assert merged.measured >= together.measured or not merged.holds
 
 
 SOME_SUBJECTS = [[0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 1, 2, 3, 4, 4, 5]]

@@ -73,7 +73,6 @@ def test_combined_queries_ask_for_both_kinds_of_pattern(panel):
         ({"n": 0}, "n and most_conditions of at least 1"),
         ({"most_conditions": 0}, "n and most_conditions of at least 1"),
         ({"selectivity": 0.0}, "selectivity in"),
-        ({"panel": Panel(np.ones((3, 2, 2)))}, "the panel has 2 channels"),
         ({"panel": Panel([[1.0, np.nan]])}, "1 gaps"),
         ({"panel": Panel([[1.0]]), "kind": "pattern-range"}, "1 instants"),
         ({"kind": "pattern-similarity"}, "needs tolerance"),

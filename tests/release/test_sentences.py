@@ -21,6 +21,7 @@ NOT_PLAIN = {
     "sequence": PLAIN | {"check: sequence"},
     "labels of others": PLAIN | {"metric: labels of others"},
     "nlk": PLAIN - {"may not: group"} | {"may not: row"},
+    "nlk sequence": PLAIN - {"may not: group"} | {"may not: row", "check: sequence"},
     "noise": NOTHING_PROMISED,
     "fictives": NOTHING_PROMISED,
     "private subjects": NOISY,

@@ -209,5 +209,15 @@ THE_OTHERS = {
             *("who can check: sequence", "tell: joined"),
         ],
     ),
+    "nlk sequence": _differs(
+        *(NO_CROWD, SUMMARY, KEYED),
+        more=[
+            *("Identifiers: keyed", "Method: bound", "groups: instants"),
+            *("may not: absent", "may not: as measured", "may not: more known readings", "may not: series found"),
+            *("may not: outside the sequence", "may: known readings", "may: known readings in a sequence"),
+            *("who can check: sequence", "tell: joined"),
+        ],
+        less=["groups: series"],
+    ),
     "parts": NO_CURVES,
 }

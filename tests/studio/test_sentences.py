@@ -38,6 +38,7 @@ NOT_PLAIN = {
     "events": EVENTS,
     "suppressed events": EVENTS,
     "sequence": PLAIN | UNSEEN | {"folder: joined by key"},
+    "nlk sequence": PLAIN | UNSEEN | {"folder: joined by key"},
 }
 
 

@@ -1,16 +1,17 @@
 """Membership inference: whether a person is in a release at all.
 
-Three signs of membership, for a target x and the distinct published series y:
+Signs of membership, for a target x and the distinct published series y:
 
     near        min over y of  rms(x - y) / rms(x)
     trace       the highest correlation of x and y, both without what everyone has: the mean of the release at every
                 instant and, by dates, the own mean day; then as changes from instant to instant
     lead        how far that correlation is ahead of the next
+    fit         for a release of scenarios, the least misfit of x with a group (see `distributions`)
 
 A mean of k keeps a k-th of every member, and over hundreds of readings that is enough to show: `near` detects copies,
-the other two detect means. How much likelier each combination is for people inside than for people outside is learned
-from people whose membership the adversary knows (a logistic model of their ranks), or, with `shadows`, from releases
-that the adversary makes: they know nobody's membership, but they know the method, and learn about each target
+`trace` and `lead` detect means. How much likelier each combination is for people inside than for people outside is
+learned from people whose membership the adversary knows (a logistic model of their ranks), or, with `shadows`, from
+releases that the adversary makes: they know nobody's membership, but they know the method, and learn about each target
 separately.
 """
 
@@ -23,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks.distributions import misfits, widths_of
 from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
 from shoal.attacks.links import N_SURE, N_WORST
 from shoal.attacks.shadows import FEWEST_SHADOWS, likelihood_ratios, pool_people, rehearse
@@ -31,7 +33,7 @@ from shoal.attacks.words import against_guessing, between, check_targets, percen
 from shoal.errors import ParameterError
 from shoal.features.labelled import one_thread
 from shoal.kernels.nearest_rows import nearest_rows
-from shoal.model import Findings, Interval, Panel, Risk
+from shoal.model import Findings, Interval, Panel, Risk, Scenarios
 
 FEWEST = 2  # subjects on each side, one to learn from and one to judge by
 BLOCK = 512  # targets compared at once
@@ -74,7 +76,7 @@ class Membership(SeriesAttack[MembershipRisk]):
     """The chance to infer whether a subject is in the release.
 
     The adversary holds all readings of its targets, or their totals per step, and those of further subjects whose
-    membership it knows. From three signs (see the module) it computes how much likelier each is to be in than out; the
+    membership it knows. From these signs (see the module) it computes how much likelier each is to be in than out; the
     limit is the one that best separates the subjects it knows. Half of the subjects inside and outside serve for
     learning, the other half for judging.
 
@@ -112,6 +114,7 @@ class Membership(SeriesAttack[MembershipRisk]):
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
     control: ClassVar[str] = "of the subjects outside are taken to be in"
     draws_originals: ClassVar[bool] = False
+    sees_scenarios: ClassVar[bool] = True
     needs_rows: ClassVar[bool] = False
     unfit: ClassVar[str] = "it needs people who are not in the release; attack in Python with outside="
 
@@ -135,19 +138,28 @@ class Membership(SeriesAttack[MembershipRisk]):
         return f"{words[0].upper()}{words[1:]}, of the target and of others of whom it knows whether they are in."
 
     def look(
-        self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None, method: Any = None
+        self,
+        original: Panel,
+        published: Panel,
+        truth: Truth,
+        outside: Panel | None = None,
+        method: Any = None,
+        scenarios: Scenarios | None = None,
     ) -> MembershipFindings:
         """The signs of everyone inside and outside.
 
         `outside` has series of subjects who are not in the release, at the same instants. `method` is what made the
-        release; shadow releases need it.
+        release; shadow releases need it, and are learned from by their means. `scenarios` has the distribution that
+        belongs to each published series, if the release is one of scenarios; it is read where `step` is 1.
         """
         there = np.isin(truth.subjects, truth.owners)
         inside, absent = need_targets(truth.targets), np.flatnonzero(~there)
-        looks = self._looks(original, published)
+        if self.shadows or self.step != 1:
+            scenarios = None
+        looks = self._looks(original, published, scenarios)
         near, far = looks[inside], looks[absent]
         if outside is not None:
-            far = np.concatenate([far, self._looks(outside, published)])
+            far = np.concatenate([far, self._looks(outside, published, scenarios)])
         if min(len(near), len(far)) < FEWEST:
             raise ParameterError(
                 f"Membership needs at least {FEWEST} subjects inside the release and {FEWEST} outside, it has "
@@ -166,8 +178,8 @@ class Membership(SeriesAttack[MembershipRisk]):
         strange = np.concatenate([absent, np.arange(original.n_series, people.n_series)])
         return MembershipFindings(inside, odds[inside, None], odds[strange, None])
 
-    def _looks(self, panel: Panel, published: Panel) -> Floats:
-        """The signs of each series, (series, 3), the smaller the more it looks like being in."""
+    def _looks(self, panel: Panel, published: Panel, scenarios: Scenarios | None = None) -> Floats:
+        """The signs of each series, (series, signs), the smaller the more it looks like being in."""
         ground = find_ground("Membership", panel, published)
         starts = find_steps(ground.times, self.step)
         known = sum_steps(ground.original, starts)
@@ -178,7 +190,12 @@ class Membership(SeriesAttack[MembershipRisk]):
         # For someone who used nothing at all, any other curve is infinitely far away.
         near = np.divide(nearest, size, out=np.where(nearest > 0.0, np.inf, 0.0), where=size > 0.0)
         slots = _slots(ground.times[starts], known.shape[1] // len(starts))
-        return np.column_stack([near, *_traces(known, shown, np.bincount(classes), slots)])
+        signs = [near, *_traces(known, shown, np.bincount(classes), slots)]
+        if scenarios is not None:
+            widths = find_ground("Membership", panel, widths_of(scenarios)).published
+            groups = find_classes(np.concatenate([ground.published, widths], axis=1)[:, :, 0])[0]
+            signs.append(misfits(known, *np.split(groups, 2, axis=1)).min(axis=1))
+        return np.column_stack(signs)
 
     def risk(self, findings: MembershipFindings) -> MembershipRisk:
         """How well a limit learned from half of the subjects separates the other half."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from shoal.attacks.distributions import best_fits, widths_of
 from shoal.attacks.ground import (
     Floats,
     Ground,
@@ -22,7 +23,7 @@ from shoal.attacks.sentences import OTHERS_FIT
 from shoal.attacks.words import check_amount, check_choice, check_targets
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
-from shoal.model import Panel
+from shoal.model import Panel, Scenarios
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
                     spread among published series
 
     A target's chance is the share of its own series among the candidates.
+
+    In a release of scenarios, the adversary also sees how widely the readings of each group spread, and takes the
+    groups whose distribution fits the mean day best, if that finds more ("euclidean" only).
 
     Parameters
     ----------
@@ -70,6 +74,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     control: ClassVar[str] = OTHERS_FIT
+    sees_scenarios: ClassVar[bool] = True
 
     distance: Literal["euclidean", "dtw", "features"] = "euclidean"
     cycle: Cycle = "day"
@@ -93,10 +98,29 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
         """Statistics are in units of their spread among all published series."""
         return self.distance != "features"
 
-    def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
-        """The published series nearest to each target's lasting habits."""
+    def look(self, original: Panel, published: Panel, truth: Truth, scenarios: Scenarios | None = None) -> LinkFindings:
+        """The published series nearest to each target's lasting habits.
+
+        `scenarios` has the distribution that belongs to each published series, if the release is one of scenarios.
+        """
         periods, grounds, levels = find_grounds_of_periods("NearestNeighbour", original, published, truth.is_shard)
-        return LinkFindings.of(truth, (self.views(periods, ground, truth) for ground in grounds), levels)
+        views: Iterable[tuple[Chances, ...]] = (self.views(periods, ground, truth) for ground in grounds)
+        if scenarios is not None and self.distance == "euclidean":
+            shown = find_grounds_of_periods("NearestNeighbour", original, widths_of(scenarios), truth.is_shard)[1]
+            views = (
+                (*view, self._by_fit(periods, ground, widths.published, truth))
+                for view, ground, widths in zip(views, grounds, shown, strict=True)
+            )
+        return LinkFindings.of(truth, views, levels)
+
+    def _by_fit(self, periods: Periods, ground: Ground, widths: Floats, truth: Truth) -> Chances:
+        """The groups whose distribution the mean cycle of each target fits best."""
+        known, means = self._habits(periods, ground)
+        variances = Ground(ground.original, np.square(widths), ground.times)
+        both, classes = find_classes(np.column_stack([means, self._habits(periods, variances)[1]]))
+        n = means.shape[1]
+        links = best_fits(known[truth.targets], both[:, :n], np.sqrt(both[:, n:]))
+        return count_links(links, classes, truth)
 
     def risk(self, findings: LinkFindings) -> LinkRisk:
         """The chance to find a target's own published series."""

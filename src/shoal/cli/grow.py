@@ -27,6 +27,7 @@ def grow(
         str | None,
         typer.Option(help="Length of a stretch of one table, such as 1d; in a folder, each table is one stretch."),
     ] = None,
+    method: Annotated[str, typer.Option(help="microaggregation or nlk.")] = "microaggregation",
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="WHAT", help="What must stay useful, as in shoal anonymize: peaks, total. Repeatable."),
@@ -37,6 +38,14 @@ def grow(
     join: Annotated[
         bool, typer.Option("--join", help="Merge groups that have too few members left, instead of leaving them out.")
     ] = False,
+    alone: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="With nlk: instants at which a series may be in a group below k in one release, until l - n - 1 are "
+            "used up.",
+        ),
+    ] = 0,
     private: Annotated[
         Path | None, typer.Option(help="Folder for the state that the next run continues from. It says who is who.")
     ] = None,
@@ -48,26 +57,24 @@ def grow(
     format: options.Format = "parquet",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Publish a growing panel stretch by stretch, so that all releases taken together keep k.
+    """Publish a growing panel stretch by stretch, so that all releases taken together keep the promise.
 
-    Parameters of microaggregation are options of the same name: --k 10. Each stretch (one table of a folder, or one day
+    Parameters of the method are options of the same name: --k 10. Each stretch (one table of a folder, or one day
     of a table) becomes a release folder of its own.
     """
-    from shoal.methods import Microaggregation
-    from shoal.process import publish_growing
+    from shoal.process import find_method, publish_growing
 
     settings = {"missing": "keep", **read_options.settings_of(ctx)}
     settings.pop("every", None)  # the release's own, not that of events
     with steps() as progress:
         summary = publish_growing(
             source,
-            build(Microaggregation, method_options(ctx), ctx),
+            build(find_method(method), method_options(ctx), ctx),
             out,
             settings,
             private=private,
             keep=keep,
-            spare=spare,
-            join=join,
+            options={"spare": spare, "join": join, "alone": alone},
             every=every,
             file_format=format,
             ledger=ledger,
@@ -86,11 +93,12 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
     from shoal.cli.sentences import ledger_line
 
     last = f", the last is {summary['last']}" if summary["last"] else ""
+    groups = "" if summary["groups"] is None else f" in {summary['groups']} groups"
     rows = [
         ("out", str(out)),
         ("written", f"{summary['written']} release{'s' * (summary['written'] != 1)}"),
         ("releases", f"{summary['releases']}{last}"),
-        ("published", f"{summary['series']} series in {summary['groups']} groups"),
+        ("published", f"{summary['series']} series{groups}"),
         ("waiting", f"{summary['waiting']} series"),
     ]
     if "ledger" in summary:

@@ -16,17 +16,20 @@ def query(
     folder: Annotated[Path, typer.Argument(help="The release folder.")],
     range: Annotated[
         list[str] | None,
-        typer.Option(metavar="TIME=LOW..HIGH", help="The value at an instant lies in this range; repeatable."),
+        typer.Option(
+            metavar="TIME[@CHANNEL]=LOW..HIGH", help="The value at an instant lies in this range; repeatable."
+        ),
     ] = None,
     difference: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TIME,TIME=LOW..HIGH",
+            metavar="TIME,TIME[@CHANNEL]=LOW..HIGH",
             help="The normalised series changes by an amount in this range between two instants; repeatable.",
         ),
     ] = None,
     like: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="A shape: one number per instant, separated by commas.")
+        str | None,
+        typer.Option(metavar="NUMBERS[@CHANNEL]", help="A shape: one number per instant, separated by commas."),
     ] = None,
     within: Annotated[float | None, typer.Option(help="Largest distance from --like, such as 0.1.")] = None,
     start: Annotated[
@@ -45,16 +48,19 @@ def query(
     number.
 
     You may leave out one end of a range: 2024-01-01T07:00=2.. asks for at least 2. Times are in the time zone of the
-    data, unless they carry an offset of their own.
+    data, unless they carry an offset of their own. If the release has several channels, name the one of each condition:
+    2024-01-01T07:00@kwh=2.. asks for kwh.
     """
     from shoal.process import ask
 
     pairs = [_condition(text, 2) for text in difference or ()]
+    shape, like_channel = (None, None) if like is None else _channel(like)
     answer = ask(
         folder,
-        ranges=[(times[0], low, high) for times, low, high in (_condition(text, 1) for text in range or ())],
-        differences=[(times[0], times[1], low, high) for times, low, high in pairs],
-        like=None if like is None else [_number(text) for text in like.split(",")],
+        ranges=[(at[0], low, high, channel) for at, low, high, channel in (_condition(t, 1) for t in range or ())],
+        differences=[(at[0], at[1], low, high, channel) for at, low, high, channel in pairs],
+        like=None if shape is None else [_number(text) for text in shape.split(",")],
+        like_channel=like_channel,
         within=within,
         start=start,
         end=end,
@@ -74,9 +80,16 @@ def query(
     )
 
 
-def _condition(text: str, n_times: int) -> tuple[list[str], float, float]:
-    """Return instants and range of TIME=LOW..HIGH or TIME,TIME=LOW..HIGH."""
+def _channel(text: str) -> tuple[str, str | None]:
+    """Split off the channel of ...@CHANNEL, if there is one."""
+    what, _, channel = text.partition("@")
+    return what, channel or None
+
+
+def _condition(text: str, n_times: int) -> tuple[list[str], float, float, str | None]:
+    """Return instants, range and channel of TIME=LOW..HIGH or TIME,TIME=LOW..HIGH, with @CHANNEL or without."""
     times, equals, ends = text.rpartition("=")
+    times, channel = _channel(times)
     low, dots, high = ends.partition("..")
     found = [time.strip() for time in times.split(",")]
     if not equals or not dots or len(found) != n_times or not all(found):
@@ -84,7 +97,7 @@ def _condition(text: str, n_times: int) -> tuple[list[str], float, float]:
         example = ",".join(["2024-01-01T08:00", "2024-01-01T20:00"][:n_times])
         raise ParameterError(f"A condition must have the form {wanted}, such as {example}=1.5..3 or {example}=1.5..")
     infinite = float("inf")
-    return found, _number(low) if low else -infinite, _number(high) if high else infinite
+    return found, _number(low) if low else -infinite, _number(high) if high else infinite, channel
 
 
 def _number(text: str) -> float:

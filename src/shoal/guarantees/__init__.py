@@ -18,6 +18,7 @@ from shoal.guarantees.m_invariance import MInvariance
 from shoal.guarantees.nlk_anonymity import NLKAnonymity
 from shoal.guarantees.no_guarantee import NoGuarantee
 from shoal.guarantees.sequence_anonymity import SequenceAnonymity
+from shoal.guarantees.sequence_nlk_anonymity import SequenceNLKAnonymity
 from shoal.model import Guarantee
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "NLKAnonymity",
     "NoGuarantee",
     "SequenceAnonymity",
+    "SequenceNLKAnonymity",
 ]
 
 

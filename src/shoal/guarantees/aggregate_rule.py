@@ -145,7 +145,7 @@ class AggregateRule(Guarantee):
         # The smallest first: among several that cannot be judged, it is the witness.
         aggregates = sorted(_aggregates(published), key=lambda aggregate: len(aggregate[0]))
         verdicts = [self._judge(published.private.original, *aggregate, within) for aggregate in aggregates]
-        return verdicts[self._weakest(verdicts)]
+        return verdicts[self.weakest(verdicts)]
 
     def _part(self, candidate: Candidate, first: int, within: float) -> Verdict:
         """What this shard knows about aggregates whose other members are elsewhere."""
@@ -167,7 +167,7 @@ class AggregateRule(Guarantee):
             if not isinstance(verdict, PartVerdict):
                 return verdict
             found = [self._concluded(known[part.of], verdict.within) for part in verdict.parts]
-            return found[self._weakest(found)]
+            return found[self.weakest(found)]
 
         return super().merge([concluded(verdict) for verdict in verdicts])
 

@@ -83,7 +83,7 @@ class LDiversity(Guarantee):
             )
         classes = pattern_classes(found) if isinstance(found, Envelopes) else published_classes(found)
         verdicts = [self._judge(name, column, classes, found.subject_codes) for name, column in found.sensitive.items()]
-        return verdicts[self._weakest(verdicts)]
+        return verdicts[self.weakest(verdicts)]
 
     def _judge_events(self, tables: EventTables) -> Verdict:
         """The verdict on all groups of all snapshots; the witness is the first record of the worst."""

@@ -123,9 +123,7 @@ class NLKAnonymity(Guarantee):
     @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
-        known = f"{self.n} value{'s' if self.n > 1 else ''}"
-        left = self.l - self.n
-        others = "no other" if left == 1 else f"fewer than {left} others"
+        known, others = known_and_others(self.n, self.l)
         crowd = "subjects" if self.per == "subject" else "series"
         if self.within:
             known += f", each to within {self.within:g},"
@@ -207,6 +205,12 @@ class NLKAnonymity(Guarantee):
         values = np.ascontiguousarray(panel.values).reshape(panel.n_series, panel.n_instants, -1)
         subjects = panel.subject_codes if self.per == "subject" else np.arange(panel.n_series)
         return instant_labels(values.view(np.uint64)), subjects
+
+
+def known_and_others(n: int, l: int) -> tuple[str, str]:
+    """How many values are known, and how many others may be inferred, in words."""
+    left = l - n
+    return f"{n} value{'s' if n > 1 else ''}", "no other" if left == 1 else f"fewer than {left} others"
 
 
 def _witness(series: int, known: NDArray[np.int64], inferred: NDArray[np.int64]) -> dict[str, Any]:

@@ -122,6 +122,7 @@ class SequenceAnonymity(Guarantee):
     """
 
     name: ClassVar[str] = "sequence-anonymity"
+    of_sequence: ClassVar[bool] = True
 
     k: int
 
@@ -146,11 +147,12 @@ class SequenceAnonymity(Guarantee):
             raise ParameterError("A sequence needs at least one release.")
         alike = Alike()
         for release in releases:
-            alike = alike.and_then(_named(release))
+            alike = alike.and_then(named_panel(release))
         return alike.verdict(self.k)
 
 
-def _named(published: Judged) -> Panel:
+def named_panel(published: Judged) -> Panel:
+    """The published series, under their names."""
     found = what_is_published(published)
     if not isinstance(found, Panel):
         raise ParameterError(

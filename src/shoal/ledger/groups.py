@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.guarantees import NLKAnonymity
+from shoal.guarantees import NLKAnonymity, SequenceNLKAnonymity
 from shoal.guarantees.crowds import published_classes
 from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
 from shoal.kernels.nlk_labels import instant_labels
@@ -144,8 +144,10 @@ def _instants(
     candidate: Candidate, guarantees: Sequence[Guarantee], order: Numbers, subjects: Hashes
 ) -> InstantGroups | None:
     """The groups at each instant, if (n, l, k) is the only promise about values; series in this order."""
-    published, promise = candidate.published, guarantees[0]
-    if not isinstance(published, Panel) or not isinstance(promise, NLKAnonymity) or len(guarantees) > 1:
+    published, promise, *further = candidate.published, *guarantees
+    if not isinstance(published, Panel) or not isinstance(promise, NLKAnonymity):
+        return None
+    if not all(isinstance(one, SequenceNLKAnonymity) for one in further):
         return None
     rows = np.flatnonzero(candidate.stands_for >= 0)[order]
     if published.attributes or promise.per != "subject" or len(rows) * published.n_instants > MOST_CELLS:

@@ -89,6 +89,8 @@ class NLK(Method):
     """
 
     name: ClassVar[str] = "nlk"
+    splits: ClassVar[bool] = True
+    """Whether "optimal" splits further: not where other releases must be judged together with this one."""
 
     n: int
     l: int
@@ -200,7 +202,8 @@ class NLK(Method):
             if loss <= bound or bound > 0.0:
                 # Three digits: the exact loss of a small panel would say something about its values.
                 figures["at_most_above_best"] = float(f"{max(0.0, loss / bound - 1.0) if bound > 0.0 else 0.0:.3g}")
-            if self.sensitivity is None and self.n <= SPLIT_FURTHER_UP_TO and x.size <= _MOST_CELLS and not worst_case:
+            further = self.splits and self.sensitivity is None and self.n <= SPLIT_FURTHER_UP_TO and not worst_case
+            if further and x.size <= _MOST_CELLS:
                 finer, split = self._split(x, labels, "mth")
                 if split.loss_after < split.loss_before:
                     return finer, figures | {"further_splits": split.made}

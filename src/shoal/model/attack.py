@@ -64,6 +64,8 @@ class Attack(Described, Generic[R_co]):
     """What an adversary knows in one word, and the parameter it sets: `points: 5` is `known-points: {n: 5}`."""
     usual: ClassVar[Mapping[str, Any]] = {}
     """Default parameters to try it with: those required, and those that keep it short."""
+    sees_scenarios: ClassVar[bool] = False
+    """Whether it takes the distributions of a release of scenarios, besides the means of its groups."""
     unfit: ClassVar[str] = ""
     """Why a policy cannot run it, if it cannot."""
 

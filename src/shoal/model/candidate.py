@@ -270,8 +270,8 @@ class Candidate:
 
     def find(self, attack: Attack[Any], targets: NDArray[np.int64] | None = None, *, first: int = 0) -> Any:
         """What an attack finds about each target, by position; `first` is the number of originals in earlier shards."""
-        original, published, further, _ = self.behind(targets)
-        return attack.find(original, published, first=first, **further)
+        original, published, further, there = self.behind(targets)
+        return attack.find(original, published, first=first, **further, **self._distributions(attack, there))
 
     def attack(self, attack: Attack[Any], targets: NDArray[np.int64] | None = None) -> Risk:
         """What an attack achieves, on some of the original series by position or on all."""
@@ -280,7 +280,7 @@ class Candidate:
             further.pop("targets", None)
         elif "targets" in further:
             further["targets"] = attack.draw(further["targets"])
-        risk: Risk = attack.attack(original, published, **further)
+        risk: Risk = attack.attack(original, published, **further, **self._distributions(attack, there))
         n_series = self.private.original.n_series
         if len(there) == n_series:
             return risk
@@ -289,6 +289,12 @@ class Candidate:
             name: n_series - len(there) for name in ("n_left_out", "n_suppressed") if hasattr(risk, name)
         }
         return replace(risk, worst=tuple(int(there[row]) for row in risk.worst), **counts)
+
+    def _distributions(self, attack: Attack[Any], there: NDArray[np.int64]) -> dict[str, Any]:
+        """For each of the curves the distribution of its group, where there are any and the attack sees them."""
+        if not attack.sees_scenarios or not isinstance(self.published, Scenarios):
+            return {}
+        return {"scenarios": self.published.take(self.private.groups[there])}
 
     def __repr__(self) -> str:
         return f"Candidate({self.recipe.method}, {self.published!r})"

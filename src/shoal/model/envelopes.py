@@ -177,6 +177,19 @@ class Envelopes:
             channels=(name,),
         )
 
+    def take(self, series: NDArray[np.int64]) -> Envelopes:
+        """Some of the series by position, with everything that belongs to them."""
+        return replace(
+            self,
+            low=self.low[series],
+            high=self.high[series],
+            levels=self.levels[series],
+            patterns=tuple(self.patterns[i] for i in series.tolist()),
+            subjects=self.subject_codes[series].tolist(),
+            ids=None if self.ids is None else [self.ids[i] for i in series.tolist()],
+            sensitive={name: column[series] for name, column in self.sensitive.items()},
+        )
+
     def digest(self) -> str:
         """SHA-256 of everything that would be published."""
         state = hashlib.sha256(repr((self.low.shape, self.timezone, self.word_instants, self.patterns)).encode())

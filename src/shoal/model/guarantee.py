@@ -29,6 +29,9 @@ class Guarantee(Described):
     allows_small_groups: ClassVar[bool] = False
     """Whether it states itself how often a series may be in a group that is too small to hide in."""
 
+    of_sequence: ClassVar[bool] = False
+    """Whether it is about all releases of a growing panel together; alone, a release is a sequence of one."""
+
     @property
     def crowds(self) -> tuple[int, int] | None:
         """The smallest number of subjects that it promises for each group of whole series, and for what is alike inside
@@ -51,15 +54,15 @@ class Guarantee(Described):
         names its shard. If no series of two shards are alike, this is what the check of the union finds. Otherwise the
         union may be better than its parts, and is never worse.
         """
-        at = self._weakest(verdicts)
+        at = self.weakest(verdicts)
         found = verdicts[at]
         if len(verdicts) == 1 or found.witness is None:
             return found
         inside: dict[str, Any] = found.witness if isinstance(found.witness, dict) else {"series": found.witness}
         return Verdict(found.outcome, found.measured, found.required, {"shard": at, **inside}, found.note)
 
-    def _weakest(self, verdicts: Sequence[Verdict]) -> int:
-        """The verdict that represents several; the first in a tie."""
+    def weakest(self, verdicts: Sequence[Verdict]) -> int:
+        """Which of several verdicts represents all of them; the first in a tie."""
         return min(range(len(verdicts)), key=lambda i: (_ORDER[verdicts[i].outcome], *self._weakness(verdicts[i])))
 
     def _weakness(self, verdict: Verdict) -> tuple[float, ...]:

@@ -106,16 +106,7 @@ def take_from(candidate: Candidate, kept: Rows) -> Candidate:
         groups[groups >= 0] = numbers
         published = replace(published, values=published.values[used], counts=published.counts[used], names=())
     elif isinstance(published, Envelopes):
-        published = replace(
-            published,
-            low=published.low[shown],
-            high=published.high[shown],
-            levels=published.levels[shown],
-            patterns=tuple(published.patterns[i] for i in shown),
-            subjects=published.subject_codes[shown].tolist(),
-            ids=None,
-            sensitive={name: column[shown] for name, column in published.sensitive.items()},
-        )
+        published = replace(published.take(shown), ids=None)
     else:
         published = published.take(np.flatnonzero(place[candidate.stands_for] >= 0))
     stands_for = place[private.stands_for] if private.stands_for is not None else None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import ParameterError, ReleaseError
-from shoal.methods import Microaggregation
-from shoal.model import Release
+from shoal.model import Method, Release
 from shoal.model.watcher import Watcher, silent
 from shoal.model.watcher import tell as tell_subjects
 from shoal.process.keep import Keep, apply_keep, kept_measures
@@ -24,22 +24,21 @@ from shoal.release import check_target
 from shoal.release.certificate import FILE_NAME, read_certificate
 from shoal.release.private import load_or_make_key, open_private
 from shoal.streams.checkpoint import different, locked
-from shoal.streams.incremental import IncrementalMicroaggregation
-from shoal.streams.incremental_state import Growth, read_growth
+from shoal.streams.growing_panel import GrowingPanel
+from shoal.streams.incremental_state import OPERATORS, Growth, read_growth
 
 _KEY = "pseudonym.key"
 
 
 def publish_growing(
     source: Path,
-    method: Microaggregation,
+    method: Method,
     to: Path,
     settings: Mapping[str, Any],
     *,
     private: Path | None,
     keep: Keep | None = None,
-    spare: int = 0,
-    join: bool = False,
+    options: Mapping[str, Any] | None = None,
     every: str | None = None,
     file_format: str = "parquet",
     ledger: Path | None = None,
@@ -48,7 +47,7 @@ def publish_growing(
     steps: Watcher = silent,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
-    """Publish every stretch that has arrived, each as a release folder, so that all of them together keep k.
+    """Publish every stretch that has arrived, each as a release folder, so that all of them keep the promise together.
 
     A stretch that is already published stays as it is; run the same command again when more has arrived. Returns a
     summary.
@@ -65,8 +64,8 @@ def publish_growing(
         The folder of the state: who is in which group, the key of the pseudonyms, what is published.
     keep
         What must stay useful, as in `shoal.features.keep`: groups are formed on it, and each release measures it.
-    spare, join
-        As in `IncrementalMicroaggregation`.
+    options
+        Those of `IncrementalMicroaggregation` (spare, join) or of `IncrementalNLK` (alone).
     file_format, ledger, accept, sign
         As in `publish`.
     """
@@ -80,14 +79,13 @@ def publish_growing(
         "out": str(to.resolve()),
         "format": file_format,
         "every": every,
-        "spare": spare,
-        "join": join,
+        **_operator(method, options or {}).options,
         "reading": json.loads(json.dumps(given_options(settings))),
         "method": _plain(method),
     }
     open_private(private, to)
     with locked(private):
-        growth = _opened(private, method, given)
+        growth = _opened(private, method, _operator(method, options or {}), given)
         place = _Place(to, private, settings, method)
         place.settle(growth)
         known = {entry["source"] for entry in growth.releases if entry["source"]}
@@ -106,27 +104,37 @@ def publish_growing(
         return _summary(growth, written) | found
 
 
-def _plain(method: Microaggregation) -> dict[str, Any]:
+def _operator(method: Method, options: Mapping[str, Any]) -> GrowingPanel:
+    """A new growing panel."""
+    if (of_method := OPERATORS.get(method.name)) is None:
+        raise ParameterError(f"A growing panel is published by one of: {', '.join(OPERATORS)}; not by {method.name}.")
+    taken = set(inspect.signature(of_method).parameters)
+    if other := [name for name, value in options.items() if name not in taken and value]:
+        raise ParameterError(f"--{other[0]} is not an option of a growing panel with --method {method.name}.")
+    return of_method(method, **{name: value for name, value in options.items() if name in taken})
+
+
+def _plain(method: Method) -> dict[str, Any]:
     """Its parameters as a state stores them."""
     found: dict[str, Any] = json.loads(json.dumps(method.parameters))
     return found
 
 
-def _opened(private: Path, method: Microaggregation, given: dict[str, Any]) -> Growth:
+def _opened(private: Path, method: Method, operator: GrowingPanel, given: dict[str, Any]) -> Growth:
     key = private / _KEY
     growth = read_growth(private, method)
     if growth is None:
         if key.exists() and not key.read_bytes().strip():
             key.unlink()  # a process ended while creating it
         begun = {**given, "key": _fingerprint(load_or_make_key(private))}
-        growth = Growth(IncrementalMicroaggregation(method, spare=given["spare"], join=given["join"]), begun)
+        growth = Growth(operator, begun)
         growth.save(private)
         return growth
     # Earlier states lack options added later; their defaults apply.
     begun = {
         **growth.settings,
         "reading": given_options(growth.settings["reading"]),
-        "method": _plain(Microaggregation(k=method.k)) | growth.settings["method"],
+        "method": _plain(_with_defaults(method)) | growth.settings["method"],
     }
     if names := different(begun, given):
         raise ParameterError(
@@ -141,6 +149,12 @@ def _opened(private: Path, method: Microaggregation, given: dict[str, Any]) -> G
     return growth
 
 
+def _with_defaults(method: Method) -> Method:
+    """The same method, all parameters that have a default at that."""
+    required = {field.name for field in fields(method) if field.default is MISSING}
+    return type(method)(**{name: value for name, value in method.get_params().items() if name in required})
+
+
 def _fingerprint(key: bytes) -> str:
     return hashlib.sha256(b"growing panel " + key).hexdigest()
 
@@ -152,7 +166,7 @@ class _Place:
     to: Path
     private: Path
     reading: Mapping[str, Any]
-    method: Microaggregation
+    method: Method
 
     def settle(self, growth: Growth) -> None:
         """Find out what happened to a release that was announced when a process ended."""

@@ -31,7 +31,10 @@ from shoal.release.certificate import GROUP_FORMS
 
 _LONGEST_TIME = 100
 
-Range = tuple[str, float, float]
+Range = tuple[str, float, float, str | None]
+"""An instant, both ends, and a channel where there are several."""
+Change = tuple[str, str, float, float, str | None]
+"""The same with two instants."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,9 @@ def ask(
     folder: str | Path,
     *,
     ranges: Sequence[Range] = (),
-    differences: Sequence[tuple[str, str, float, float]] = (),
+    differences: Sequence[Change] = (),
     like: Sequence[float] | None = None,
+    like_channel: str | None = None,
     within: float | None = None,
     start: str | None = None,
     end: str | None = None,
@@ -80,11 +84,12 @@ def ask(
         return QueryAnswer(found, int(counts["events"]), form, "memory")
     if where or start is not None or end is not None:
         raise ParameterError("--from, --to and --where are for releases of events; this one holds series.")
-    query = _query(ranges, differences, like, within)
+    query = _query(ranges, differences, like, like_channel, within)
     of = int(counts["subjects"] if form in GROUP_FORMS else counts["series"])
     table = Path(folder) / "data.parquet"
     estimated = isinstance(release.published, Envelopes) and _estimated(query, release.published)
-    if isinstance(query, RangeCount) and table.is_file() and counts["channels"] == 1 and not estimated:
+    in_table = table.is_file() and counts["channels"] == 1 and not estimated
+    if isinstance(query, RangeCount) and in_table and not any(one.channel for one in query.ranges):
         return QueryAnswer(count_in_table(table, query), of, form, "duckdb")
     return QueryAnswer(query.count(release.published), of, form, "memory", estimated)
 
@@ -100,7 +105,7 @@ def _estimated(query: Query, published: Envelopes) -> bool:
     if isinstance(query, Combined):
         return any(_estimated(part, published) for part in (query.values, query.pattern))
     if isinstance(query, RangeCount):
-        return any(plain(time) not in ranged for time, _, _ in query.ranges)
+        return any(plain(one.instant) not in ranged for one in query.ranges)
     if isinstance(query, PatternRange):
         return any(plain(time) not in lettered for part in query.conditions for time in (part.first, part.second))
     return not ranged <= lettered
@@ -108,20 +113,23 @@ def _estimated(query: Query, published: Envelopes) -> bool:
 
 def _query(
     ranges: Sequence[Range],
-    differences: Sequence[tuple[str, str, float, float]],
+    differences: Sequence[Change],
     like: Sequence[float] | None,
+    like_channel: str | None,
     within: float | None,
 ) -> Query:
     if like is not None and (within is None or differences):
         raise ParameterError("Ask for a shape with --like and --within, or with --difference; not both.")
     if like is None and within is not None:
         raise ParameterError("--within says how close a shape must be to --like, which is not given.")
-    values = RangeCount([(_instant(time), low, high) for time, low, high in ranges]) if ranges else None
+    values = RangeCount([(_instant(time), *rest) for time, *rest in ranges]) if ranges else None
     shape: PatternRange | PatternSimilarity | None = None
     if differences:
-        shape = PatternRange(Difference(_instant(a), _instant(b), low, high) for a, b, low, high in differences)
+        shape = PatternRange(
+            Difference(_instant(a), _instant(b), low, high, channel) for a, b, low, high, channel in differences
+        )
     elif like is not None and within is not None:
-        shape = PatternSimilarity(like, within=within)
+        shape = PatternSimilarity(like, within, like_channel)
     if values is not None and shape is not None:
         return Combined(values, shape)
     query = values or shape

@@ -30,6 +30,8 @@ class Difference:
     second: Instant
     low: float
     high: float
+    channel: str | None = None
+    """Of several channels, in which."""
 
     def __post_init__(self) -> None:
         _settle(self)
@@ -53,6 +55,8 @@ class Ratio:
     second: Instant
     low: float
     high: float
+    channel: str | None = None
+    """Of several channels, in which."""
 
     def __post_init__(self) -> None:
         _settle(self)
@@ -113,12 +117,12 @@ class PatternRange(Query):
 
     def matches(self, data: Data) -> NDArray[np.bool_]:
         """For each row, whether its shape meets all conditions."""
-        ready = prepare(data)
-        wanted = [time for condition in self.conditions for time in (condition.first, condition.second)]
-        places = find_instants(wanted, ready.pattern_times, ready.timezone)
-        shapes = ready.shapes
-        result = np.ones(len(shapes), dtype=np.bool_)
-        for condition, first, second in zip(self.conditions, places[::2], places[1::2], strict=True):
+        whole = prepare(data)
+        result = np.ones(len(whole.weights), dtype=np.bool_)
+        for condition in self.conditions:
+            ready = whole.channel(condition.channel)
+            shapes = ready.shapes
+            first, second = find_instants((condition.first, condition.second), ready.pattern_times, ready.timezone)
             feature = condition.of(shapes[:, first], shapes[:, second])
             result &= (condition.low <= feature) & (feature <= condition.high)
         return result

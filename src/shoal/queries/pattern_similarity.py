@@ -36,6 +36,8 @@ class PatternSimilarity(Query):
         One number for each instant of the shapes, in any unit.
     within
         The largest distance that counts as similar. Below the pattern loss of a release, its answers are random.
+    channel
+        The channel whose shape is meant, if there are several.
 
     Examples
     --------
@@ -51,8 +53,9 @@ class PatternSimilarity(Query):
 
     sequence: tuple[float, ...]
     within: float
+    channel: str | None
 
-    def __init__(self, sequence: Iterable[float], within: float) -> None:
+    def __init__(self, sequence: Iterable[float], within: float, channel: str | None = None) -> None:
         kept, limit = tuple(float(value) for value in sequence), float(within)
         if not kept or not np.isfinite(kept).all():
             raise ParameterError("PatternSimilarity needs a sequence of finite numbers, one for each instant.")
@@ -60,10 +63,11 @@ class PatternSimilarity(Query):
             raise ParameterError("within must be a distance of at least 0, such as 0.05.")
         object.__setattr__(self, "sequence", kept)
         object.__setattr__(self, "within", limit)
+        object.__setattr__(self, "channel", channel)
 
     def distances(self, data: Data) -> NDArray[np.float64]:
         """The distance of each row's shape from that of the sequence."""
-        ready = prepare(data)
+        ready = prepare(data).channel(self.channel)
         if len(self.sequence) != len(ready.pattern_times):
             raise ParameterError(
                 f"The sequence has {len(self.sequence)} values, the shapes of the data have "

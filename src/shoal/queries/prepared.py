@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,8 +23,8 @@ class Prepared:
     Parameters
     ----------
     data
-        A panel (originals, or published values), envelopes, or group profiles; one channel. Ranges and letters that
-        were not published are estimated, see `complete`.
+        A panel (originals, or published values), envelopes, or group profiles. Of several channels a query names one,
+        see `channel`. Ranges and letters that were not published are estimated, see `complete`.
     """
 
     data: Panel | Envelopes | Profiles
@@ -32,22 +32,43 @@ class Prepared:
     def __post_init__(self) -> None:
         if not isinstance(self.data, Panel | Envelopes | Profiles):
             raise ParameterError("A query needs a Panel, Envelopes or Profiles.")
-        if self.data.n_channels != 1:
-            way_out = (
-                "In Python, ask one of them: envelopes.channel(name)."
-                if isinstance(self.data, Envelopes)
-                else "Make a panel of one of them."
-            )
-            raise ParameterError(
-                f"A query reads one value at each instant, the data has {self.data.n_channels} channels. {way_out}"
-            )
-        if isinstance(self.data, Envelopes):
+        if isinstance(self.data, Envelopes) and self.data.n_channels == 1:
             object.__setattr__(self, "data", complete(self.data, open_ends="series"))
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The names of the channels."""
+        return self.data.channel_names if isinstance(self.data, Envelopes) else self.data.channels
+
+    def channel(self, name: str | None) -> Prepared:
+        """One channel of it, worked out once; None where there is only one."""
+        if name is None and self.data.n_channels > 1:
+            raise ParameterError(
+                f"A condition is about one channel, and the data has {self.data.n_channels} channels. Name one: "
+                f"{', '.join(self.channels)}."
+            )
+        if name is not None and name not in self.channels:
+            raise ParameterError(f"The data has no channel {name!r}. Channels: {', '.join(self.channels)}.")
+        if self.data.n_channels == 1:
+            return self
+        assert name is not None
+        if name not in self._apart:
+            self._apart[name] = Prepared(_one_channel(self.data, name))
+        return self._apart[name]
+
+    @cached_property
+    def _apart(self) -> dict[str, Prepared]:
+        return {}
 
     @property
     def times(self) -> NDArray[Any]:
         """The instants of the values."""
         return self.data.times
+
+    @cached_property
+    def all_times(self) -> NDArray[Any]:
+        """The instants of the values, estimated ones included: the same in all channels."""
+        return self.channel(self.channels[0]).times
 
     @property
     def timezone(self) -> str | None:
@@ -88,6 +109,15 @@ class Prepared:
     def directions(self) -> NDArray[np.float64]:
         """Every shape with mean 0 and length 1, or all 0 if it is constant."""
         return unit_rows(self.shapes if isinstance(self.data, Envelopes) else self.bounds[0])
+
+
+def _one_channel(data: Panel | Envelopes | Profiles, name: str) -> Panel | Envelopes | Profiles:
+    if isinstance(data, Envelopes):
+        return data.channel(name)
+    place = data.channels.index(name)
+    if isinstance(data, Profiles):
+        return replace(data, values=data.values[:, :, place : place + 1], channels=(name,))
+    return Panel(data.values[:, :, place], times=data.times, timezone=data.timezone, channels=(name,))
 
 
 Data = Panel | Envelopes | Profiles | Prepared

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.model import Panel
 from shoal.queries.combined import Combined
+from shoal.queries.instants import Instant
 from shoal.queries.pattern_range import Difference, PatternRange
 from shoal.queries.pattern_similarity import PatternSimilarity
 from shoal.queries.prepared import prepare
@@ -43,12 +44,13 @@ def random_queries(
     share selectivity^(1/w) of the series, by rank, and lies anywhere around the value of the drawn series.
     "pattern-range": the same on the differences of pairs of instants of the normalised series. "pattern-similarity":
     the drawn series itself, within λ times `tolerance`, λ uniform between 1 and 10. "combined": a "range" and one of
-    the two kinds of pattern, chosen at random, around the same series.
+    the two kinds of pattern, chosen at random, around the same series. If there are several channels, each condition
+    is about a random one.
 
     Parameters
     ----------
     panel
-        The originals, without gaps, one channel.
+        The originals, without gaps.
     n, kind, seed
         How many of which kind; the same seed draws the same queries.
     tolerance
@@ -75,10 +77,10 @@ def random_queries(
         raise ParameterError(f"kind must be one of {', '.join(get_args(Kind))}.")
     if n < 1 or most_conditions < 1 or not 0.0 < selectivity <= 1.0:
         raise ParameterError("random_queries needs n and most_conditions of at least 1 and a selectivity in (0, 1].")
-    if panel.n_channels != 1 or panel.n_missing or (kind in ("pattern-range", "combined") and panel.n_instants < 2):
+    if panel.n_missing or (kind in ("pattern-range", "combined") and panel.n_instants < 2):
         raise ParameterError(
-            "random_queries needs one channel without gaps, and two instants where patterns are asked for; the panel "
-            f"has {panel.n_channels} channels, {panel.n_missing} gaps and {panel.n_instants} instants."
+            "random_queries needs a panel without gaps, and two instants where patterns are asked for; the panel has "
+            f"{panel.n_missing} gaps and {panel.n_instants} instants."
         )
     if kind in ("pattern-similarity", "combined") and (tolerance is None or not tolerance >= 0.0):
         raise ParameterError(
@@ -94,15 +96,29 @@ class _Drawing:
     def __init__(
         self, panel: Panel, rng: np.random.Generator, selectivity: float, most_conditions: int, tolerance: float
     ) -> None:
-        ready = prepare(panel)
-        self.values, self.shapes, self.times = ready.bounds[0], ready.shapes, list(panel.times)
-        self.first, self.second = np.triu_indices(panel.n_instants, 1)
+        whole = prepare(panel)
+        channels = [whole.channel(name) for name in whole.channels]
+        # One channel after another.
+        self.values: NDArray[np.float64] = np.concatenate([ready.bounds[0] for ready in channels], axis=1)
+        self.shapes: NDArray[np.float64] = np.concatenate([ready.shapes for ready in channels], axis=1)
+        self.times: list[Instant] = list(panel.times)
+        self.channels: tuple[str | None, ...] = whole.channels if len(channels) > 1 else (None,)
+        self.first, self.second = (
+            np.concatenate([place + panel.n_instants * number for number in range(len(channels))])
+            for place in np.triu_indices(panel.n_instants, 1)
+        )
         self.rng, self.selectivity, self.most, self.tolerance = rng, selectivity, most_conditions, tolerance
         self.value_column = lru_cache(_COLUMNS_KEPT)(lambda t: np.sort(self.values[:, t]))
         self.difference_column = lru_cache(_COLUMNS_KEPT)(lambda pair: np.sort(self.difference(pair)))
 
     def difference(self, pair: int) -> NDArray[np.float64]:
         return self.shapes[:, self.second[pair]] - self.shapes[:, self.first[pair]]
+
+    def at(self, column: int) -> Instant:
+        return self.times[column % len(self.times)]
+
+    def channel(self, column: int) -> str | None:
+        return self.channels[column // len(self.times)]
 
     def query(self, kind: Kind) -> Query:
         target = int(self.rng.integers(len(self.values)))
@@ -116,8 +132,8 @@ class _Drawing:
         return Combined(ranges, self.similar(target) if self.rng.random() < 0.5 else self.differences(target))
 
     def ranges(self, target: int) -> RangeCount:
-        found = self.windows(len(self.times), self.value_column, lambda t: float(self.values[target, t]))
-        return RangeCount([(self.times[t], lo, hi) for t, lo, hi in found])
+        found = self.windows(self.values.shape[1], self.value_column, lambda t: float(self.values[target, t]))
+        return RangeCount([(self.at(t), lo, hi, self.channel(t)) for t, lo, hi in found])
 
     def differences(self, target: int) -> PatternRange:
         own = self.shapes[target]
@@ -125,11 +141,14 @@ class _Drawing:
             len(self.first), self.difference_column, lambda p: float(own[self.second[p]] - own[self.first[p]])
         )
         return PatternRange(
-            Difference(self.times[self.first[p]], self.times[self.second[p]], lo, hi) for p, lo, hi in found
+            Difference(self.at(self.first[p]), self.at(self.second[p]), lo, hi, self.channel(self.first[p]))
+            for p, lo, hi in found
         )
 
     def similar(self, target: int) -> PatternSimilarity:
-        return PatternSimilarity(self.values[target], within=self.rng.uniform(1.0, 10.0) * self.tolerance)
+        number = int(self.rng.integers(len(self.channels))) if len(self.channels) > 1 else 0
+        own = self.values[target, number * len(self.times) : (number + 1) * len(self.times)]
+        return PatternSimilarity(own, self.rng.uniform(1.0, 10.0) * self.tolerance, self.channels[number])
 
     def windows(
         self, n_columns: int, column: Callable[[int], NDArray[np.float64]], own: Callable[[int], float]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,14 @@ from shoal.queries.instants import Instant, as_instant, find_instants
 from shoal.queries.prepared import Data, prepare
 from shoal.queries.query import Query
 
-Ranges = tuple[tuple[Instant, float, float], ...]
+
+class InstantRange(NamedTuple):
+    """Between which values a series lies at an instant, ends included; of several channels, in which."""
+
+    instant: Instant
+    low: float
+    high: float
+    channel: str | None = None
 
 
 @dataclass(frozen=True)
@@ -28,13 +35,14 @@ class RangeCount(Query):
         Σ over series of Π over (t, lo, hi) of |[low[t], high[t]] ∩ [lo, hi]| / (high[t] - low[t])
 
     and if low[t] = high[t], the factor is 1 if that value lies in [lo, hi], else 0. For group profiles, the subjects of
-    the groups whose mean lies in every range.
+    the groups whose mean lies in every range. Channels are taken to be independent, as instants are.
 
     Parameters
     ----------
     ranges
-        From instant to (lo, hi), ends included; infinite ends are open. A sequence of (instant, lo, hi) also works.
-        More instants select fewer series and multiply the errors of the estimate.
+        From instant to (lo, hi), ends included; infinite ends are open. A sequence of (instant, lo, hi) also works,
+        or of (instant, lo, hi, channel) if there are several channels. More ranges select fewer series and multiply the
+        errors of the estimate.
 
     Examples
     --------
@@ -52,26 +60,28 @@ class RangeCount(Query):
     assumption, which it does not state.
     """
 
-    ranges: Ranges
+    ranges: tuple[InstantRange, ...]
 
-    def __init__(self, ranges: Mapping[Any, tuple[float, float]] | Iterable[tuple[Any, float, float]]) -> None:
+    def __init__(self, ranges: Mapping[Any, tuple[float, float]] | Iterable[tuple[Any, ...]]) -> None:
         listed = [(time, *ends) for time, ends in ranges.items()] if isinstance(ranges, Mapping) else list(ranges)
-        kept = tuple((as_instant(time), *as_range(lo, hi)) for time, lo, hi in listed)
+        kept = tuple(InstantRange(as_instant(time), *as_range(lo, hi), *channel) for time, lo, hi, *channel in listed)
         if not kept:
             raise ParameterError("RangeCount needs a range for at least one instant.")
-        if len({time for time, _, _ in kept}) < len(kept):
-            raise ParameterError("RangeCount takes one range for each instant; some instant has several.")
+        if len({(one.instant, one.channel) for one in kept}) < len(kept):
+            raise ParameterError("RangeCount takes one range for each instant and channel; some instant has several.")
         object.__setattr__(self, "ranges", kept)
 
     def shares(self, data: Data) -> NDArray[np.float64]:
         """For each row, the probability that its values lie in the ranges."""
-        ready = prepare(data)
-        low, high = ready.bounds
-        result = np.ones(len(low))
-        places = find_instants((time for time, _, _ in self.ranges), ready.times, ready.timezone)
-        for place, (_, lo, hi) in zip(places, self.ranges, strict=True):
-            column = low[:, place]
-            result *= overlap_shares(column, column if low is high else high[:, place], lo, hi)
+        whole = prepare(data)
+        result = np.ones(len(whole.weights))
+        for channel in dict.fromkeys(one.channel for one in self.ranges):
+            ready, asked = whole.channel(channel), [one for one in self.ranges if one.channel == channel]
+            low, high = ready.bounds
+            places = find_instants((one.instant for one in asked), ready.times, ready.timezone)
+            for place, one in zip(places, asked, strict=True):
+                column = low[:, place]
+                result *= overlap_shares(column, column if low is high else high[:, place], one.low, one.high)
         return result
 
     def matches(self, data: Data) -> NDArray[np.bool_]:

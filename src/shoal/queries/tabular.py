@@ -53,8 +53,10 @@ def count_in_table(path: str | Path, query: RangeCount) -> float:
     import duckdb
     import pyarrow.parquet as pq  # imported here, because queries in memory do not need it
 
-    if not isinstance(query, RangeCount):
-        raise ParameterError("A table answers ranges of values only: give a RangeCount. Ask for patterns in memory.")
+    if not isinstance(query, RangeCount) or any(one.channel for one in query.ranges):
+        raise ParameterError(
+            "A table answers ranges of its only channel: give a RangeCount that names none. Ask for patterns in memory."
+        )
     file = Path(path)
     file = file / "data.parquet" if file.is_dir() else file
     if not file.is_file():
@@ -69,7 +71,7 @@ def count_in_table(path: str | Path, query: RangeCount) -> float:
             row, weight, low, high = _form(set(kinds), file.name)
             moments = kinds["time"].startswith("TIMESTAMP")
             zone = getattr(pq.read_schema(file).field("time").type, "tz", None)
-            asked = [(_number(as_stored(time, zone), moments), lo, hi) for time, lo, hi in query.ranges]
+            asked = [(_number(as_stored(one.instant, zone), moments), one.low, one.high) for one in query.ranges]
             connection.execute("CREATE TABLE asked (instant BIGINT, lo DOUBLE, hi DOUBLE)")
             connection.executemany("INSERT INTO asked VALUES (?, ?, ?)", asked)
             at = "epoch_us(data.time)" if moments else "data.time"

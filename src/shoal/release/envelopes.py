@@ -130,21 +130,9 @@ class EnvelopesForm:
     def renamed(self, published: Envelopes, names: list[str]) -> Envelopes:
         """The same order and names as in the file."""
         order = np.argsort(np.array(names))
-        return replace(
-            published,
-            low=published.low[order],
-            high=published.high[order],
-            levels=published.levels[order],
-            patterns=tuple(published.patterns[i] for i in order),
-            subjects=None,
-            ids=[names[i] for i in order],
-            sensitive={
-                published_name: column[order]
-                for published_name, column in zip(
-                    column_names(published.sensitive), published.sensitive.values(), strict=True
-                )
-            },
-        )
+        sorted_rows = published.take(order)
+        columns = zip(column_names(published.sensitive), sorted_rows.sensitive.values(), strict=True)
+        return replace(sorted_rows, subjects=None, ids=[names[i] for i in order], sensitive=dict(columns))
 
     def read(self, folder: Path, certificate: Certificate) -> Envelopes:
         """The published envelopes and patterns; ids are the pseudonyms."""

@@ -9,6 +9,8 @@ from typing import Any, TypeGuard
 from shoal.release.certificate import GROUP_FORMS
 
 MOST_CARDS = 12
+SEQUENCES = ("sequence-anonymity", "sequence-nlk-anonymity")
+"""Guarantees about all releases of a growing panel together."""
 MOST_ROWS = 60
 
 
@@ -96,6 +98,11 @@ class Facts:
     def anyone(self) -> bool:
         """Whether the guarantee can be checked without the originals."""
         return self.guarantee.get("checked_by") == "anyone"
+
+    @property
+    def of_sequence(self) -> bool:
+        """Whether the guarantee is about all releases of a growing panel together."""
+        return self.name in SEQUENCES
 
     def promises(self, *names: str) -> bool:
         """Whether one of these guarantees is among those of the release."""

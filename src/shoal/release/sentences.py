@@ -11,7 +11,7 @@ Said = Sentence[Facts]
 WHO_CAN_CHECK = (
     Said(
         "anyone",
-        lambda f: f.anyone and not f.by_group and not _hidden_subjects(f) and f.name != "sequence-anonymity",
+        lambda f: f.anyone and not f.by_group and not _hidden_subjects(f) and not f.of_sequence,
         lambda f: (
             "**Anyone can check this** without seeing an original: `shoal verify FOLDER` measures it again on the "
             "published values."
@@ -19,7 +19,7 @@ WHO_CAN_CHECK = (
     ),
     Said(
         "sequence",
-        lambda f: f.anyone and f.name == "sequence-anonymity" and not _hidden_subjects(f),
+        lambda f: f.anyone and f.of_sequence and not _hidden_subjects(f),
         lambda f: (
             "**Anyone who has all releases of the sequence can check this**: `shoal verify FOLDER`, on the folder that "
             "holds them."

@@ -6,11 +6,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from shoal.errors import ReleaseError
-from shoal.guarantees import SequenceAnonymity
+from shoal.guarantees import SequenceAnonymity, SequenceNLKAnonymity, build_guarantee
 from shoal.guarantees.sequence_anonymity import Alike
-from shoal.model import Panel, Verdict
+from shoal.model import Guarantee, Panel, Verdict
 from shoal.release.certificate import FILE_NAME, Certificate, read_certificate
 from shoal.release.verification import Verification, examine, in_series
+
+SequenceGuarantee = SequenceAnonymity | SequenceNLKAnonymity
 
 
 def releases_in(folder: Path) -> list[Path]:
@@ -24,7 +26,8 @@ def verify_sequence(folder: str | Path, *, today: date | None = None, key: str |
     """Check every release of a sequence, and the promise about all of them, on the published files alone.
 
     The verdicts are the weakest of each guarantee over all releases, and first that of the sequence. One release after
-    the other is read, so that memory does not grow with their number.
+    the other is read, so that memory does not grow with their number; under (n, l, k)-anonymity it does, as all must be
+    side by side.
 
     Parameters
     ----------
@@ -39,61 +42,70 @@ def verify_sequence(folder: str | Path, *, today: date | None = None, key: str |
         raise ReleaseError(f"{str(folder)!r} holds no release: no folder in it has a {FILE_NAME}.")
     findings: list[str] = []
     notes: dict[str, None] = {}
-    weakest: dict[str, Verdict] = {}
+    found: dict[str, tuple[Guarantee, list[Verdict]]] = {}
     not_judged: dict[str, None] = {}
     unchecked: dict[str, None] = {}
     covered: list[tuple[str, str, str]] = []
-    alike, k = Alike(), 0
+    alike, panels = Alike(), list[Panel]()
+    promises: dict[SequenceGuarantee, None] = {}
     for release in releases:
         outcome, published = examine(release, today=today, key=key)
         findings += [f"{release.name}: {finding}" for finding in outcome.findings]
         notes |= dict.fromkeys(outcome.notes)
         not_judged |= dict.fromkeys(outcome.not_judged)
         unchecked |= dict.fromkeys(outcome.unchecked)
-        for name, verdict in outcome.verdicts:
-            if name not in weakest or _weakness(verdict) > _weakness(weakest[name]):
-                weakest[name] = verdict
         certificate = read_certificate(release)
+        for part in () if certificate is None else certificate.guarantees:
+            of_part = found.setdefault(part.name, (build_guarantee(part.name, part.parameters), []))
+            of_part[1].extend(verdict for name, verdict in outcome.verdicts if name == part.name)
         if certificate is None or not isinstance(published, Panel):
             findings.append(
                 f"{release.name}: it cannot be read as values of series, so it is not judged with the others"
             )
             continue
-        promised, why_not = _promise(certificate)
+        promised, why_not = _promised(certificate)
         findings += [f"{release.name}: {why_not}"] if why_not else []
-        k = max(k, promised)
+        promises |= dict.fromkeys(promised)
         covered.append((certificate.time.first, certificate.time.last, release.name))
-        alike = alike.and_then(published)
+        if any(not isinstance(promise, SequenceAnonymity) for promise in promised):
+            panels.append(published)
+        else:
+            alike = alike.and_then(published)
     findings += _overlaps(covered)
     if others := sum(p not in releases for p in path.iterdir()):
         findings.append(
             f"the folder holds {others} other file(s) or folder(s) besides the releases, including hidden ones"
         )
-    verdicts = []
-    if alike.n_releases and k:
-        together = alike.verdict(k)
+    if panels and alike.n_releases:
+        findings.append(
+            "some releases promise (n, l, k)-anonymity together and others do not: a sequence has one promise"
+        )
+    verdicts: dict[str, Verdict] = {}
+    for promise in promises:
+        together = alike.verdict(promise.k) if isinstance(promise, SequenceAnonymity) else promise.check(panels)
         if not together.holds:
             findings.append(_describe(together, covered))
-        elif f"{SequenceAnonymity.name} in subjects" in not_judged:
+        elif f"{promise.name} in subjects" in not_judged:
             together = in_series(together)
-        verdicts.append((SequenceAnonymity.name, together))
-    verdicts += [(name, verdict) for name, verdict in weakest.items() if name != SequenceAnonymity.name]
-    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged), tuple(unchecked))
+        before = verdicts.get(promise.name, together)
+        verdicts[promise.name] = (before, together)[promise.weakest([before, together])]
+    verdicts |= {
+        name: several[guarantee.weakest(several)]
+        for name, (guarantee, several) in found.items()
+        if several and not guarantee.of_sequence
+    }
+    return Verification(tuple(findings), tuple(verdicts.items()), tuple(notes), tuple(not_judged), tuple(unchecked))
 
 
-def _weakness(verdict: Verdict) -> tuple[int, float]:
-    """Orders verdicts on one guarantee: holds, not judged, does not hold; then the smaller figure."""
-    return ("holds", "not judged", "does not hold").index(verdict.outcome), -(verdict.measured or 0)
-
-
-def _promise(certificate: Certificate) -> tuple[int, str]:
-    """The k that a release promises over its sequence, and why it cannot be judged as a part of one."""
-    asked = [int(part.parameters["k"]) for part in certificate.guarantees if part.name == SequenceAnonymity.name]
+def _promised(certificate: Certificate) -> tuple[list[SequenceGuarantee], str]:
+    """What a release promises over its sequence, and why it cannot be judged as a part of one."""
+    every = [build_guarantee(part.name, part.parameters) for part in certificate.guarantees]
+    asked = [guarantee for guarantee in every if isinstance(guarantee, SequenceGuarantee)]
     if not asked:
-        return 0, f"it promises nothing about a sequence: {FILE_NAME} has no {SequenceAnonymity.name}"
+        return [], f"it promises nothing about a sequence: {FILE_NAME} has no {SequenceAnonymity.name}"
     if certificate.pseudonyms != "keyed":
-        return max(asked), "its series have names of their own, so it cannot be compared with the others"
-    return max(asked), ""
+        return asked, "its series have names of their own, so it cannot be compared with the others"
+    return asked, ""
 
 
 def _overlaps(covered: list[tuple[str, str, str]]) -> list[str]:
@@ -123,6 +135,11 @@ def _when(instant: str) -> tuple[int, str]:
 def _describe(verdict: Verdict, covered: list[tuple[str, str, str]]) -> str:
     text = f"together the releases do not hold: measured {verdict.measured}, required {verdict.required}"
     if isinstance(verdict.witness, dict):
-        release = covered[verdict.witness["of release"]][2]
-        text += f"; series {verdict.witness['series']} of {release} is in too small a crowd (counted from 0)"
+        release = covered[verdict.witness.get("of release", 0)][2]
+        series = f"series {verdict.witness['series']} of {release}"
+        text += (
+            f"; {len(verdict.witness['known'])} values of {series} let too many others be inferred (counted from 0)"
+            if "known" in verdict.witness
+            else f"; {series} is in too small a crowd (counted from 0)"
+        )
     return text

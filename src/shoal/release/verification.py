@@ -21,7 +21,7 @@ from shoal.engines.contract import Engine
 from shoal.engines.local import Local
 from shoal.engines.store import count_repeated, run_on
 from shoal.errors import ReleaseError
-from shoal.guarantees import NoGuarantee, SequenceAnonymity, build_guarantee
+from shoal.guarantees import NoGuarantee, build_guarantee
 from shoal.model import EventTables, Panel, Profiles, Published, Verdict
 from shoal.model.verdict import Outcome
 from shoal.release.certificate import (
@@ -351,9 +351,7 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
                 unseen = counts_unseen_subjects(part, certificate)
                 # A release does not show what its sequence promised together with others; and the crowd of a shard may
                 # be larger among all shards of a part.
-                exact = (
-                    not unseen and part.name != SequenceAnonymity.name and "shards" not in certificate.method.figures
-                )
+                exact = not unseen and not guarantee.of_sequence and "shards" not in certificate.method.figures
                 findings += measured_findings(part, verdict, exact=exact)
                 if unseen:
                     verdict = in_series(verdict)

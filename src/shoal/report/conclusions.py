@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shoal.model.sentence import Sentence, said
-from shoal.release.facts import Facts, is_finite, mapping
+from shoal.release.facts import SEQUENCES, Facts, is_finite, mapping
 from shoal.release.sentences import WHO_CAN_CHECK
 from shoal.report import words
 
@@ -13,7 +13,7 @@ Said = Sentence[Facts]
 
 KNOWN = (
     "k-anonymity",
-    "sequence-anonymity",
+    *SEQUENCES,
     "nlk-anonymity",
     "kp-anonymity",
     "l-diversity",
@@ -99,6 +99,15 @@ MAY = (
         lambda f: (
             "Someone who compares it with all other releases of its sequence still finds nobody in a crowd below "
             f"{_number(f, 'k')}."
+        ),
+    ),
+    Said(
+        "known readings in a sequence",
+        _is("sequence-nlk-anonymity"),
+        lambda f: (
+            f"Someone who compares all releases of its sequence, and knows "
+            f"{words.plural(f.settings.get('n', 'n'), 'reading')} of a series in any of them, cannot pin down "
+            f"{_number(f, 'l')} of them or more in a crowd below {_number(f, 'k')} subjects."
         ),
     ),
     Said(
@@ -230,8 +239,16 @@ MAY_NOT = (
         ),
     ),
     Said(
+        "absent",
+        _is("sequence-nlk-anonymity"),
+        lambda f: (
+            "That a series absent from this release had no readings: some members are left out so that those without "
+            "readings are not alone."
+        ),
+    ),
+    Said(
         "outside the sequence",
-        _is("sequence-anonymity"),
+        _is(*SEQUENCES),
         lambda f: "That nothing can be learned from other releases of the same people, outside the sequence.",
     ),
     Said(
@@ -363,10 +380,7 @@ MAY_NOT_OF_THE_RELEASE = (
     Said(
         "other releases",
         lambda f: (
-            bool(f.guarantees)
-            and f.pseudonyms != "keyed"
-            and not f.promises("sequence-anonymity", "none")
-            and not f.has_noise
+            bool(f.guarantees) and f.pseudonyms != "keyed" and not f.promises(*SEQUENCES, "none") and not f.has_noise
         ),
         lambda f: (
             "That it may be joined with another release of the same subjects, such as last month's: the promise "
@@ -385,7 +399,7 @@ MAY_NOT_OF_THE_RELEASE = (
     ),
     Said(
         "keyed releases together",
-        lambda f: f.pseudonyms == "keyed" and not f.promises("sequence-anonymity"),
+        lambda f: f.pseudonyms == "keyed" and not f.promises(*SEQUENCES),
         lambda f: (
             "That it protects as well alongside another release made with the same key. The two can be joined series "
             "by series, and crowds shrink to subjects who are alike in both."

@@ -3,9 +3,10 @@ restarts."""
 
 from shoal.streams.arrivals import Arrivals
 from shoal.streams.incremental import IncrementalMicroaggregation
+from shoal.streams.incremental_nlk import IncrementalNLK
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 
-__all__ = ["Arrivals", "IncrementalMicroaggregation", "PublishedSnapshot", "RepositionStream"]
+__all__ = ["Arrivals", "IncrementalMicroaggregation", "IncrementalNLK", "PublishedSnapshot", "RepositionStream"]
 
 
 def __dir__() -> list[str]:

@@ -10,14 +10,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ReleaseError
+from shoal.errors import ParameterError, ReleaseError
 from shoal.files.durable import sync, write_aside
-from shoal.methods import Microaggregation
+from shoal.methods import NLK, Microaggregation
+from shoal.model import Method
 from shoal.streams.checkpoint import UNREADABLE, Checkpoint
+from shoal.streams.growing_panel import GrowingPanel
 from shoal.streams.incremental import IncrementalMicroaggregation
+from shoal.streams.incremental_nlk import IncrementalNLK
 
 FILE_NAME = "growing.state"
 _TABLE = "series"
+
+OPERATORS: dict[str, type[GrowingPanel]] = {
+    Microaggregation.name: IncrementalMicroaggregation,
+    NLK.name: IncrementalNLK,
+}
+"""Which methods can grow, by name."""
 
 
 @dataclass
@@ -27,7 +36,7 @@ class Growth:
     Parameters
     ----------
     operator
-        Who is in which cell.
+        Who is published how.
     settings
         The settings it was started with.
     releases
@@ -35,7 +44,7 @@ class Growth:
         from. An announced release has no certificate yet; a stretch of which nothing was published has no folder.
     """
 
-    operator: IncrementalMicroaggregation
+    operator: GrowingPanel
     settings: dict[str, Any]
     releases: list[dict[str, Any]] = field(default_factory=list)
 
@@ -61,7 +70,7 @@ class Growth:
         sync(folder)
 
 
-def read_growth(folder: Path, method: Microaggregation) -> Growth | None:
+def read_growth(folder: Path, method: Method) -> Growth | None:
     """The state in a private folder, if there is one."""
     place = folder / FILE_NAME
     if not place.exists():
@@ -72,7 +81,10 @@ def read_growth(folder: Path, method: Microaggregation) -> Growth | None:
         settings, releases, operator = facts["settings"], facts["releases"], facts["operator"]
         if not all(isinstance(part, dict) for part in (settings, *releases)):
             raise ValueError("settings or releases")
-        return Growth(IncrementalMicroaggregation.restored(method, rows, operator), settings, releases)
+        begun_with = operator.get("method", Microaggregation.name)  # the only one, in older states
+        if begun_with != method.name:
+            raise ParameterError(f"The growing panel was started with --method {begun_with}. Give the same.")
+        return Growth(OPERATORS[begun_with].restored(method, rows, operator), settings, releases)
     except UNREADABLE:
         raise ReleaseError(
             f"The state in {str(folder)!r} cannot be read: it is damaged. Restore a copy of "

@@ -13,7 +13,7 @@ Said = Sentence[Facts]
 def _seen(facts: Facts) -> bool:
     """Whether the folder shows all that the guarantee is about: no counts, no other releases, no hidden subjects."""
     hidden = facts.has_several_series and facts.counts_subjects
-    return facts.anyone and not hidden and not facts.by_group and facts.name != "sequence-anonymity"
+    return facts.anyone and not hidden and not facts.by_group and not facts.of_sequence
 
 
 def _insecure(facts: Facts) -> bool:

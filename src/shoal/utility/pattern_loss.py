@@ -68,20 +68,18 @@ class PatternLoss(Measure):
         self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
         """The loss of each published series."""
-        kept = kept_rows(original, published, rows, several_channels=True)
+        kept = kept_rows(original, published, rows)
         columns = columns_of(original.times, shape_times(published))
         own, n_channels = _one_after_another(original.values[kept][:, columns]), original.n_channels
         shapes = unit_channels(published_shapes(published), n_channels)
         return channel_distances(unit_channels(own, n_channels), shapes, n_channels)
 
 
-def kept_rows(
-    original: Panel, published: Envelopes | Panel, rows: NDArray[np.int64] | None, *, several_channels: bool = False
-) -> NDArray[np.int64]:
+def kept_rows(original: Panel, published: Envelopes | Panel, rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
     """The position of each published series in the original; refuses other forms and gaps."""
     if not isinstance(published, Envelopes | Panel):
         raise ParameterError("This measure needs envelopes or published values, one row per series.")
-    wanted = published.n_channels if several_channels else 1
+    wanted = published.n_channels
     for data in (original, published):
         n_missing = data.n_missing if isinstance(data, Panel) else 0
         if data.n_channels != wanted or n_missing:

@@ -188,12 +188,13 @@ def ask(
     kept = kept_rows(original, published, rows)
     # Series published alike have the same answer: each such cell is queried once.
     cells, cell = _cells(published)
-    if lacking := len(set(original.times.tolist()).difference(cells.times.tolist())):
+    before, after = prepare(original), prepare(cells)
+    if lacking := len(set(original.times.tolist()).difference(after.all_times.tolist())):
         raise ParameterError(
             f"The release lacks {lacking} of the {original.n_instants} instants of the original. Remove them from the "
             "original."
         )
-    before, after, members = prepare(original), prepare(cells), np.bincount(cell).astype(np.float64)
+    members = np.bincount(cell).astype(np.float64)
     result = np.empty((3, len(queries)))
     for place, query in enumerate(queries):
         actual, shares = query.shares(before), query.shares(after)
@@ -202,12 +203,11 @@ def ask(
 
 
 def _cells(published: Envelopes | Panel) -> tuple[Envelopes | Panel, NDArray[np.int64]]:
-    """One series of each kind, and the kind of each series; ranges and letters not published are estimated."""
-    ready = prepare(published)
-    everything = np.concatenate([*ready.bounds, ready.shapes], axis=1)
+    """One series of each kind, and the kind of each series."""
+    if isinstance(published, Panel):
+        _, one, cell = np.unique(published.rows, axis=0, return_index=True, return_inverse=True)
+        return published.take(one), cell.reshape(-1)
+    words = np.unique(np.array(published.patterns), return_inverse=True)[1].reshape(-1)
+    everything = np.column_stack([published.ends, published.levels, words])
     _, one, cell = np.unique(everything, axis=0, return_index=True, return_inverse=True)
-    low, high = (bound[one] for bound in ready.bounds)
-    if not isinstance(ready.data, Envelopes):
-        return Panel(low, times=ready.times), cell.reshape(-1)
-    words = tuple(ready.data.patterns[row] for row in one.tolist())
-    return Envelopes(low, high, ready.data.levels[one], words, ready.times), cell.reshape(-1)
+    return published.take(one), cell.reshape(-1)
