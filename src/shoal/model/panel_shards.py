@@ -205,7 +205,7 @@ class Shards(Generic[T]):
         return self.store.reduce(work, added)
 
 
-def added(several: Sequence[Any]) -> Any:
+def added(several: Sequence[R]) -> R:
     """Their sum, from first to last."""
     return reduce(add, several)
 
