@@ -24,6 +24,8 @@ from scale_arithmetic_measures import (
     planned_size,
 )
 
+from shoal.model.panel_shards import RUN
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -89,31 +91,32 @@ def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark:
         "## Steps",
         "",
         "Seconds are of one core, for a thousand meters, without Spark. *Shuffled* is the size of the rows that are "
-        "grouped by key; *kept* is written to the executors' disks to be read again; *read again* is read from there.",
+        "grouped by key; *kept* is written to the executors' disks to be read again; *read again* is read from there; "
+        "*passed over* are kept rows among which Spark itself looks for a few.",
         "",
-        "| step | core-seconds / 1000 | passes over the input | shuffles | shuffled | kept | read again |",
-        "|---|---|---|---|---|---|---|",
+        "| step | core-seconds / 1000 | passes over input | shuffles | shuffled | kept | read again | passed over |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     lines += [
         f"| {step.name} | {1000 * (step.seconds - step.once) / given.series:.2f} | {step.passes:.0f} | "
         f"{len(step.shuffled)} | {_size(step.moved * factor)} | {_size(step.kept * factor)} | "
-        f"{_size(step.read * factor)} |"
+        f"{_size(step.read * factor)} | {_size(step.passed * factor)} |"
         for step in measured.steps
     ]
     total = sum(step.seconds - step.once for step in measured.steps) * factor
-    moved, kept, read = (
-        factor * sum(getattr(step, name) for step in measured.steps) for name in ("moved", "kept", "read")
+    moved, kept, read, passed = (
+        factor * sum(getattr(step, name) for step in measured.steps) for name in ("moved", "kept", "read", "passed")
     )
     n_shuffles = sum(len(step.shuffled) for step in measured.steps)
     lines += [
         f"| all | {1000 * total / given.meters:.2f} | {sum(step.passes for step in measured.steps):.0f} | "
-        f"{n_shuffles} | {_size(moved)} | {_size(kept)} | {_size(read)} |",
+        f"{n_shuffles} | {_size(moved)} | {_size(kept)} | {_size(read)} | {_size(passed)} |",
         "",
         *_largest(measured, factor),
         "",
-        *_memory(given, cluster, row_bytes, kept, moved),
+        *_memory(given, cluster, row_bytes, kept, moved, measured.told),
         "",
-        *_hours(cluster, spark, total, moved, kept, read, factor * measured.input_bytes, measured),
+        *_hours(cluster, spark, total, moved, kept + read, passed, factor * measured.input_bytes, measured),
     ]
     return "\n".join(lines) + "\n"
 
@@ -132,17 +135,14 @@ def _largest(measured: Measured, factor: float) -> list[str]:
     ]
 
 
-def _memory(given: argparse.Namespace, cluster: Cluster, row_bytes: int, kept: float, moved: float) -> list[str]:
+def _memory(
+    given: argparse.Namespace, cluster: Cluster, row_bytes: int, kept: float, moved: float, told: int
+) -> list[str]:
     n = given.meters
     planned = max(3 * given.k, planned_size(n, given.days * PER_DAY))
     disk = (kept + moved) / cluster.executors
-    tallies = 48 * given.days * PER_DAY * n / (1.5 * planned)
-    too_much = (
-        ". More than 256 MiB in one place are refused: before a panel of this size is published, tallies must be "
-        "merged on the way, which is not built"
-        if tallies > 256 * 2**20
-        else ""
-    )
+    shards = n / (1.5 * planned)
+    tally = 48 * given.days * PER_DAY
     return [
         "## Memory and disk",
         "",
@@ -150,9 +150,11 @@ def _memory(given: argparse.Namespace, cluster: Cluster, row_bytes: int, kept: f
         "|---|---|",
         f"| shard, planned to largest | {planned:,} to {2 * planned:,} meters, {_size(planned * row_bytes)} to "
         f"{_size(2 * planned * row_bytes)} of readings; what is published is as much again |",
-        f"| shards | about {n / (1.5 * planned):,.0f} |",
-        "| driver | a sample of at most 320 MiB, plans, and the tallies of all shards: of the information loss 48 "
-        f"bytes for each instant, {_size(tallies)} in all{too_much} |",
+        f"| shards | about {shards:,.0f} |",
+        f"| tallies | of the information loss 48 bytes for each instant: {_size(tally)} from each shard, "
+        f"{_size(tally * shards)} from all. They are merged on the executors, {RUN} at a time |",
+        f"| driver | a sample or {RUN} tallies at a time, at most 256 MiB; and what each shard tells about itself, "
+        f"{told} bytes each, {_size(told * shards)} in all |",
         f"| disk of each executor, if nothing is removed before the end | {_size(disk)} |",
     ]
 
@@ -163,7 +165,7 @@ def _hours(
     seconds: float,
     moved: float,
     kept: float,
-    read: float,
+    passed: float,
     input_bytes: float,
     measured: Measured,
 ) -> list[str]:
@@ -177,8 +179,9 @@ def _hours(
             (
                 "kept rows on Spark",
                 f"{spark.kept:.1f} core-seconds per GB written or read",
-                spark.kept * (kept + read) / GB / cores,
+                spark.kept * kept / GB / cores,
             ),
+            ("rows passed over", f"{spark.passed:.1f} core-seconds per GB", spark.passed * passed / GB / cores),
         ]
     rows += [
         ("input over the network", f"{passes:.0f} times {_size(input_bytes)}", passes * input_bytes / wire),

@@ -3,6 +3,7 @@
 # ruff: noqa: E402 - libraries read how many threads they may have when they are loaded
 
 import os
+import pickle
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ from shoal.engines.contract import Blocks
 from shoal.engines.local import LocalTable
 from shoal.engines.parts import MappedPart
 from shoal.engines.shard_plan import default_size
-from shoal.engines.work import Columns
+from shoal.engines.work import Columns, Having
 from shoal.errors import ParameterError
 from shoal.model import Whole
 
@@ -75,6 +76,8 @@ class Step:
     """Bytes written to scratch to be read again."""
     read: int = 0
     """Bytes read from there."""
+    passed: int = 0
+    """Bytes passed over there, in search of a few rows."""
     passes: float = 0.0
     """How often the input was read."""
 
@@ -98,11 +101,27 @@ class Counting(Local):
         return self.map(table, _Watch(self._saw_input), table.schema)
 
     def map(self, table, work, schema):  # type: ignore[no-untyped-def]
-        """The same; of kept rows only the columns asked for are read."""
-        if isinstance(work, Columns) and all(isinstance(getattr(part, "work", None), _Watch) for part in table.parts):
-            parts = (MappedPart(MappedPart(p.part, work, schema), p.work, schema) for p in table.parts)
-            return LocalTable(tuple(parts), schema)
+        """The same; of kept rows only the columns asked for are read, and rows not asked for are passed over."""
+        if isinstance(work, Columns | Having):
+            return LocalTable(tuple(self._inside(part, work, schema) for part in table.parts), schema)
         return super().map(table, work, schema)
+
+    def _inside(self, part, work, schema):  # type: ignore[no-untyped-def]
+        """Such work on a part, done before its rows are counted, as Spark does it."""
+        before = getattr(part, "work", None)
+        if isinstance(before, Having) and isinstance(work, Columns):
+            names = tuple(dict.fromkeys((*work.names, before.column)))
+            wider = pa.schema([part.schema.field(name) for name in names])
+            found = MappedPart(self._inside(part.part, Columns(names), wider), before, wider)
+            return MappedPart(found, work, schema)
+        if isinstance(before, _Watch):
+            rows = part.part
+            if isinstance(work, Having) and not work.others:
+                rows = MappedPart(rows, _Watch(self._saw_passed), schema)
+            return MappedPart(MappedPart(rows, work, schema), before, schema)
+        if isinstance(before, Having) and isinstance(work, Having):
+            return MappedPart(self._inside(part.part, work, schema), before, schema)
+        return MappedPart(part, work, schema)
 
     def together(self, table, keys, work, schema, *, order=()):  # type: ignore[no-untyped-def]
         """The same, with the bytes of what was written by key."""
@@ -121,6 +140,9 @@ class Counting(Local):
 
     def _saw_kept(self, block: pa.RecordBatch) -> None:
         self.step.read += block.nbytes
+
+    def _saw_passed(self, block: pa.RecordBatch) -> None:
+        self.step.passed += block.nbytes
 
     @contextmanager
     def doing(self, name: str, steps: list[Step]) -> Iterator[None]:
@@ -151,6 +173,8 @@ class Measured:
     input_bytes: int
     release_bytes: int
     shards: int
+    told: int
+    """Bytes that a shard tells about itself."""
     holds: bool
 
     @property
@@ -217,10 +241,10 @@ def run_steps(path: Path, place: Path, k: int, targets: int) -> Measured:
             risk = candidate.attack(KnownTotals(), n_targets=targets)
         with engine.doing("check, measure, write, verify", steps):
             publish(candidate, out, risks={KnownTotals.name: (risk, KnownTotals().meaning)})
-        shards = candidate.n_shards
+        shards, told = candidate.n_shards, len(pickle.dumps(candidate.facts[0], protocol=5))
     holds = verify(out).outcome == "holds"
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
-    return Measured(steps, path.stat().st_size, size, shards, holds)
+    return Measured(steps, path.stat().st_size, size, shards, told, holds)
 
 
 @dataclass(frozen=True)
@@ -229,6 +253,7 @@ class SparkCosts:
 
     shuffled: float
     kept: float
+    passed: float
     java: str
 
 
@@ -290,12 +315,16 @@ def measure_spark(length: int) -> SparkCosts | None:
         kept = engine.keep(made)
         written, size = seconds(kept)
         read = min(seconds(kept)[0] for _ in range(2))
+        one = engine.map(kept, Having("number", pa.array([7])), _ROWS)
+        found = min(seconds(one)[0] for _ in range(3))
         java = engine.session.sparkContext._jvm.System.getProperty("java.version")
     print(f"Spark, {size / GB:.2f} GB: {plain:.1f} s, together {together:.1f}, kept {written:.1f}, read {read:.1f}")
+    print(f"Spark, one row of these found: {found:.1f} s")
     print(f"Spark, no rows to speak of: {nothing:.1f} s, together {few_together:.1f}")
     moved = max(0.0, (together - plain) - (few_together - nothing))
     kept_and_read = max(0.0, (written - plain) + (read - nothing)) / 2
-    return SparkCosts(moved / (size / GB), kept_and_read / (size / GB), str(java))
+    passed = max(0.0, found - nothing)
+    return SparkCosts(moved / (size / GB), kept_and_read / (size / GB), passed / (size / GB), str(java))
 
 
 def processor_time() -> float:

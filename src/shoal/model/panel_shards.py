@@ -207,7 +207,7 @@ class Shards(Generic[T]):
         return total
 
 
-def added(several: Sequence[Any]) -> Any:
+def added(several: Sequence[R]) -> R:
     """Their sum, from first to last."""
     return reduce(add, several)
 

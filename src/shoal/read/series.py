@@ -118,12 +118,23 @@ def read_values(texts: Any, column: str) -> tuple[Any, tuple[str, ...]]:
     return read, (*spellings.told(), counted)
 
 
-def n_respelt(array: Any, column: str) -> int:
-    """How many rows use a spelling other than the canonical one."""
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+def number_ids(encoded: Any, column: str) -> tuple[NDArray[np.int64], Any]:
+    """The number of each row's identifier, -1 for none, and the different ones as `read_ids` reads them.
+
+    Takes a dictionary array: a name is read once, not in every row.
+    """
+    names = read_ids(encoded.dictionary, column).dictionary_encode()
+    numbers = np.append(names.indices.fill_null(-1).to_numpy(zero_copy_only=False), -1).astype(np.int64)
+    return numbers[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)], names.dictionary
+
+
+def n_respelt(encoded: Any, column: str) -> int:
+    """How many rows of a dictionary array use a spelling other than the canonical one."""
+    texts = encoded.dictionary
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
         return 0
-    names = read_ids(array, column)
-    return int(pc.sum(pc.not_equal(pc.cast(array, pa.large_string()), names)).as_py() or 0)
+    respelt = pc.fill_null(pc.not_equal(pc.cast(texts, pa.large_string()), read_ids(texts, column)), False)
+    return int(pc.sum(respelt.take(encoded.indices)).as_py() or 0) if pc.any(respelt).as_py() else 0
 
 
 class IdColumn:

@@ -14,7 +14,7 @@ from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.reading.key_counts import Counts, KeyCounts, count_distinct, count_keys
 from shoal.errors import InputError
 from shoal.read.numbers import NumberColumn
-from shoal.read.series import n_respelt, read_ids
+from shoal.read.series import n_respelt, number_ids, read_ids
 from shoal.read.tables import empty, plain
 from shoal.read.time_reader import TimeReader
 
@@ -59,24 +59,23 @@ class _Look:
         for block in blocks:
             found.add(_ROWS, block.num_rows)
             try:
-                ids = read_ids(plain([block.column(self.id)])[0], self.id)
+                encoded = plain([block.column(self.id)])[0].dictionary_encode()
+                codes, ids = number_ids(encoded, self.id)
                 instants = None if clock is None else clock.read(plain([block.column(self.time)])[0])
             except InputError as error:  # told at the driver; its words hold no values
                 found.add(f"{_PROBLEM} {error}", 1)
                 continue
-            found.add(_NO_ID, ids.null_count)
-            found.add(_RESPELT, n_respelt(plain([block.column(self.id)])[0], self.id))
+            found.add(_NO_ID, np.count_nonzero(codes < 0))
+            found.add(_RESPELT, n_respelt(encoded, self.id))
             found.add(f"{_KIND} {'number' if pa.types.is_integer(ids.type) else 'text'}", 1)
-            encoded = ids.dictionary_encode()
-            new = pl.Series(pl.from_arrow(encoded.dictionary)).hash(seed=7).to_numpy()
-            hashes = np.union1d(hashes, new)[:_SKETCH]
+            hashes = np.union1d(hashes, pl.Series(pl.from_arrow(ids)).hash(seed=7).to_numpy())[:_SKETCH]
             if len(ids):
-                codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-                found.add(_RUNS, np.count_nonzero(np.diff(codes)) + (ids[0].as_py() != last))
-                last = ids[-1].as_py()
+                found.add(_RUNS, np.count_nonzero(np.diff(codes)) + (ids[int(codes[0])].as_py() != last))
+                last = ids[int(codes[-1])].as_py()
             if instants is None or not len(instants):
                 continue
-            times.append(np.unique(instants) if self.distinct else np.array([instants.min(), instants.max()]))
+            ends = np.array([instants.min(), instants.max()])
+            times.append(pl.Series(instants).unique().to_numpy() if self.distinct else ends)
             n_held += len(times[-1])
             if n_held > 2 * _MOST_TIMES:
                 times, n_held = [np.unique(np.concatenate(times))], 0
@@ -87,8 +86,8 @@ class _Look:
             for name, n in clock.counts().items():
                 found.add(name, n)
         if times:
-            different = np.unique(np.concatenate(times))
-            found.add_keys(_TIME, different, np.ones(len(different), dtype=np.int64))
+            held = np.unique(np.concatenate(times))
+            found.add_keys(_TIME, held, np.ones(len(held), dtype=np.int64))
         found.add_keys(_HASH, hashes.view(np.int64), np.ones(len(hashes), dtype=np.int64))
         yield from found.blocks()
 
@@ -131,7 +130,7 @@ class _Spellings:
     def __call__(self, blocks: Blocks) -> Blocks:
         found = KeyCounts()
         for block in blocks:
-            found.add(_RESPELT, n_respelt(plain([block.column(self.column)])[0], self.column))
+            found.add(_RESPELT, n_respelt(plain([block.column(self.column)])[0].dictionary_encode(), self.column))
         yield from found.blocks()
 
 

@@ -29,7 +29,7 @@ from shoal.read.buckets import Gathered
 from shoal.read.numbers import NumberColumn
 from shoal.read.quantities import By
 from shoal.read.repeats import Duplicates, settle
-from shoal.read.series import changed, read_ids
+from shoal.read.series import changed, number_ids, read_ids
 from shoal.read.steps import StepCount
 from shoal.read.tables import plain
 from shoal.read.time_reader import TimeReader
@@ -108,13 +108,12 @@ class Segments:
 
     def _segments(self, block: pa.RecordBatch) -> pa.RecordBatch:
         columns = self.columns
-        ids = as_texts(block.column(columns.id), columns.id).dictionary_encode()
-        codes = ids.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes, names = number_ids(plain([block.column(columns.id)])[0].dictionary_encode(), columns.id)
         instants = TimeReader(columns.time, columns.timezone).read(plain([block.column(columns.time)])[0])
         readings = [numbers_of(block, name) for name in columns.values]
         static = [plain([block.column(name)])[0] for name in columns.static]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        if len(starts) > len(ids.dictionary):
+        if len(starts) > len(names):
             # A series comes several times in this block: its readings side by side make one segment.
             order = np.argsort(codes, kind="stable")
             codes, instants = codes[order], instants[order]
@@ -128,7 +127,7 @@ class Segments:
             conflicts |= conflict.astype(np.int64) << i
         return pa.record_batch(
             [
-                ids.dictionary.take(pa.array(codes[starts])),
+                pc.cast(names, pa.string()).take(pa.array(codes[starts])),
                 *_packed_instants(instants, starts),
                 *(_as_bytes(values, starts) for values in readings),
                 *(array for array, _ in found),
@@ -260,7 +259,8 @@ def fill(
     """Rows (series, instants x channels) of readings, and what was done to those of each series."""
     n_instants, n_channels = len(grid.times), len(readings)
     done: dict[str, NDArray[np.int64]] = {}
-    if grid.buckets is not None or _has_repeats(series * n_instants + grid.positions(instants)):
+    cells = None if grid.buckets is not None else series * n_instants + grid.positions(instants)
+    if cells is None or _has_repeats(cells):
         # Of rows alike in series and instant none comes first here, so they are sorted by their readings.
         order = np.lexsort((*reversed(readings), instants, series))
         settled = settle(series[order], instants[order], [numbers[order] for numbers in readings], grid.duplicates)
@@ -268,10 +268,11 @@ def fill(
         for name, rows in (("repeated", settled.repeated), ("merged", settled.merged), ("doubtful", doubtful)):
             done[name] = np.bincount(rows, minlength=n_series)
         series, instants, readings = settled.series, settled.instants, settled.readings
+        cells = None if cells is None else series * n_instants + grid.positions(instants)
     if grid.buckets is None:
         values = np.full((n_series * n_instants, n_channels), np.nan)
         for channel, numbers in enumerate(readings):
-            values[series * n_instants + grid.positions(instants), channel] = numbers
+            values[cells, channel] = numbers
         return values.reshape(n_series, -1), done
     places = grid.buckets.positions(instants)
     if len(places) and (places.min() < 0 or places.max() >= n_instants):
