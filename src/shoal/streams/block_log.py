@@ -11,11 +11,9 @@ import struct
 import zlib
 from pathlib import Path
 
-import polars as pl
-
 from shoal.files.durable import sync
 from shoal.streams.blocks import Block
-from shoal.streams.checkpoint import damaged
+from shoal.streams.checkpoint import UNREADABLE, damaged
 
 _NAME = "stream.log-"
 _HEAD = struct.Struct("<QI")  # bytes and CRC-32 of the content
@@ -64,7 +62,7 @@ class BlockLog:
                 break
             try:
                 found.append(Block.from_bytes(record) if record else None)
-            except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+            except UNREADABLE:
                 raise damaged(self._folder) from None
             start = end
         os.ftruncate(self._descriptor, start)
