@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.streams.checkpoint import read_arrow
 from shoal.streams.stop_request import Stop
 
 
@@ -123,7 +124,7 @@ class Block:
         """Read one back."""
         line, _, rest = content.partition(b"\n")
         head = json.loads(line)
-        frame = pl.read_ipc_stream(io.BytesIO(rest))
+        frame = read_arrow(rest)
         malformed = np.zeros(len(frame), dtype=bool)
         malformed[head["malformed"]] = True
         numbers = np.array(head["numbers"], dtype=np.int64)
