@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from label_samples import answers, fully_answered, telling_panel
 from shoal import Panel
+from shoal.features.interests import ends_of
 from shoal.labels import Label, Labels, LabelTask
 from shoal.labels.questions import (
     APART,
     Asking,
     draw_pairs,
-    ends_of,
     number_of,
     plan_common,
     plan_uniform,

@@ -151,14 +151,13 @@ def test_the_sampling_is_said():
     )
 
 
-def test_chunks_change_nothing(rng, monkeypatch):
+@pytest.mark.parametrize(("measure", "n_columns"), [(Silhouette, 60), (DaviesBouldin, 7)])
+def test_chunks_change_nothing(rng, monkeypatch, measure, n_columns):
     x, labels = case(rng)
     panel, published = Panel(x), published_in(labels, x.shape)
-    before = [m(sample=6).measure(panel, published).value for m in BOTH]
-    for module, n_columns in (("silhouette", 60), ("davies_bouldin", 7)):
-        one_row = 8 * n_columns / 2**20
-        monkeypatch.setattr(f"shoal.utility.{module}.WORKING_MEMORY", one_row)
-    assert [m(sample=6).measure(panel, published).value for m in BOTH] == pytest.approx(before)
+    before = measure(sample=6).measure(panel, published).value
+    monkeypatch.setattr("shoal.utility.groups.WORKING_MEMORY", 8 * n_columns / 2**20)  # one row
+    assert measure(sample=6).measure(panel, published).value == pytest.approx(before)
 
 
 @pytest.mark.parametrize("features", ["raw", "standardized", "centred", "haar"])

@@ -22,7 +22,7 @@ from shoal.utility import (
     SeasonalityShift,
     SignalToNoise,
 )
-from shoal.utility.spreads import sorted_distance
+from shoal.utility.curves import sorted_distance
 
 PER_DAY = 3
 UNMATCHED = [

@@ -52,6 +52,7 @@ class Completion(SeriesAttack[Risk]):
     meaning: ClassVar[str] = "share of unknown readings read off the published series most like the known ones"
     called: ClassVar[str] = "every other reading"
     against: ClassVar[str] = "membership"
+    knows: ClassVar[str] = "Every other reading of the target."
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
     control: ClassVar[str] = "of the readings of subjects outside are read off as well"
     needs_rows: ClassVar[bool] = False
@@ -64,11 +65,6 @@ class Completion(SeriesAttack[Risk]):
     def __post_init__(self) -> None:
         check_amount("tolerance", self.tolerance)
         check_targets(self.n_targets, self.seed)
-
-    @property
-    def knows(self) -> str:
-        """What the adversary holds."""
-        return "Every other reading of the target."
 
     def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> CompletionFindings:
         """The share of each target's unknown readings that are right, with the table and without it."""

@@ -76,6 +76,7 @@ class Copies(SeriesAttack[CopiesRisk]):
     meaning: ClassVar[str] = "share of the originals that a published series repeats"
     called: ClassVar[str] = "whole series"
     against: ClassVar[str] = "membership"
+    knows: ClassVar[str] = "The whole series of the target."
     answers: ClassVar[Mapping[str, str]] = {"singling out": "success"}
     control: ClassVar[str] = "of the subjects outside have a copy as well"
     needs_rows: ClassVar[bool] = False
@@ -88,11 +89,6 @@ class Copies(SeriesAttack[CopiesRisk]):
     def __post_init__(self) -> None:
         check_amount("tolerance", self.tolerance)
         check_targets(self.n_targets, self.seed)
-
-    @property
-    def knows(self) -> str:
-        """What the adversary holds."""
-        return "The whole series of the target."
 
     def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> CopiesFindings:
         """The distance from everyone inside, and from those `outside`, to the nearest published series."""

@@ -13,9 +13,10 @@ from shoal.attacks.ground import SeriesAttack, Truth
 from shoal.attacks.known_points import KnownPoints
 from shoal.attacks.links import LinkFindings, LinkRisk
 from shoal.attacks.sentences import OTHERS_FIT
-from shoal.attacks.words import check_amount, check_count, check_targets, percent
+from shoal.attacks.words import check_amount, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.model import Findings, Interval, Panel
+from shoal.model.parameters import check_whole
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_count("n", self.n, 1)
+        check_whole("n", self.n, 1)
         if self.snr is not None:
             check_amount("snr", self.snr)
         check_targets(self.n_targets, self.seed)
@@ -94,17 +95,11 @@ class Denoising(SeriesAttack[DenoisingRisk]):
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> DenoisingFindings:
         """The filtered series nearest to the known readings, and the published ones."""
-        values = published.values.reshape(published.n_series, published.n_instants, -1)
+        values = published.cube
         if np.isnan(values).all():
             raise ParameterError("Denoising needs published readings, but there are none.")
         filtered, n_components = denoise(values, self.snr)
-        clean = Panel(
-            filtered.reshape(published.values.shape),
-            times=published.times,
-            channels=published.channels,
-            timezone=published.timezone,
-            copy=False,
-        )
+        clean = published.like(filtered.reshape(published.values.shape), copy=False)
         after, before = (self._link.look(original, series, truth) for series in (clean, published))
         return DenoisingFindings(after, before, n_components)
 

@@ -228,8 +228,8 @@ def find_grounds(name: str, original: Panel, published: Panel, is_shard: bool) -
     """The same for a shard, by each way the release may show the originals, with levels to choose by over all
     shards."""
     both = align(name, original, published)
-    p = both.published(_deep(published))
-    ways = both.ways(_deep(original))
+    p = both.published(published.cube)
+    ways = both.ways(original.cube)
     if both.cells:
         levels = _levels([*ways, p])
         if is_shard:
@@ -277,10 +277,6 @@ def find_classes(rows: Floats) -> tuple[Floats, Rows]:
     first = row_classes(plain.view(np.uint64))
     distinct = np.unique(first)
     return plain[distinct], np.searchsorted(distinct, first)
-
-
-def _deep(panel: Panel) -> Floats:
-    return panel.values.reshape(panel.n_series, panel.n_instants, -1)
 
 
 def is_coarser(fine: NDArray[Any], coarse: NDArray[Any]) -> bool:

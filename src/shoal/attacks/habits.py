@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.ground import Floats, Rows
 from shoal.errors import ParameterError
+from shoal.model.parameters import is_whole
 
 Cycle = str | int
 
@@ -20,8 +21,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def check_cycle(cycle: object) -> None:
     """Refuse a cycle that is neither a known word nor a number of instants."""
-    number = isinstance(cycle, int | np.integer) and not isinstance(cycle, bool)
-    if cycle not in _LENGTHS and not (number and cycle >= 1):  # type: ignore[operator]
+    if cycle not in _LENGTHS and not is_whole(cycle, 1):
         raise ParameterError(f"cycle must be one of {', '.join(_LENGTHS)}, or a whole number of instants.")
 
 

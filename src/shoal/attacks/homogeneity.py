@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.attacks.event_attack import EventAttack
 from shoal.attacks.links import N_WORST
 from shoal.attacks.words import percent
-from shoal.model import Events, EventTables, Findings, Interval, Risk
+from shoal.errors import ParameterError
+from shoal.model import Attack, Events, EventTables, Findings, Interval, Risk
 from shoal.model.event_kinds import as_text
 from shoal.model.event_tables import COUNT, GROUP, TIME
+from shoal.model.parameters import is_whole
+
+R = TypeVar("R", bound=Risk)
 
 _CLASS, _HITS, _ROW = "__class", "__hits", "__row"
+
+
+@dataclass(frozen=True)
+class EventAttack(Attack[R]):
+    """An attack by someone who knows quasi-identifiers and times of events, on events that may have been moved."""
+
+    against: ClassVar[str] = "events"
+    answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
+    draws_targets: ClassVar[bool] = False
+    unfit: ClassVar[str] = "it attacks events, and a policy is about series"
+
+    window: int = 1
+
+    def __post_init__(self) -> None:
+        if not is_whole(self.window, 1):
+            raise ParameterError("window must be a whole number of snapshots, at least 1.")
 
 
 @dataclass(frozen=True)
@@ -79,11 +98,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
 
     name: ClassVar[str] = "homogeneity"
     meaning: ClassVar[str] = "chance to learn the sensitive value of an event from its quasi-identifiers and time"
-
-    @property
-    def knows(self) -> str:
-        """What the adversary holds."""
-        return "The quasi-identifiers and the time of every target's event."
+    knows: ClassVar[str] = "The quasi-identifiers and the time of every target's event."
 
     def find(self, original: Events, published: EventTables) -> HomogeneityFindings:  # type: ignore[override]
         """The chances of every original event, and of the same events published as they are."""

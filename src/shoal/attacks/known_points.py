@@ -15,12 +15,13 @@ from shoal.attacks.ground import Floats, Ground, Rows, SeriesAttack, Truth, find
 from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, better, count_links, link_figures
 from shoal.attacks.sentences import OTHERS_FIT
 from shoal.attacks.slices import find_scenes
-from shoal.attacks.words import Scale, check_amount, check_choice, check_count, check_scale, check_targets
+from shoal.attacks.words import Scale, check_amount, check_choice, check_scale, check_targets
 from shoal.attacks.worst_instants import worst_by_fit, worst_instants
 from shoal.errors import ParameterError
 from shoal.kernels.known_instants import nearest_at, told_instants
 from shoal.kernels.likeness import LEAST, most_alike, told_by_fit
 from shoal.model import Panel
+from shoal.model.parameters import check_whole
 
 CELLS = 20_000_000  # pairs of target and different series worked on at a time
 
@@ -130,10 +131,10 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_count("n", self.n, 1)
+        check_whole("n", self.n, 1)
         check_choice("choose", self.choose, ("random", "peaks", "worst"))
         check_amount("noise", self.noise)
-        check_count("shift", self.shift, 0)
+        check_whole("shift", self.shift, 0)
         check_amount("within", self.within)
         check_scale(self.scale)
         check_targets(self.n_targets, self.seed)
@@ -168,7 +169,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
     ) -> tuple[KnownPointsRisk, ...]:
         """The same for several numbers of known readings; smaller sets are part of larger ones."""
         for n in ns:
-            check_count("ns", n, 1)
+            check_whole("ns", n, 1)
         several = [replace(self, n=int(n)) for n in ns]
         return tuple(one.attack(original, published, rows=rows, targets=targets) for one in several)
 

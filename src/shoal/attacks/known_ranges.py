@@ -14,9 +14,10 @@ from shoal.attacks.known_points import KnownPoints, Scene, marks, readings_at
 from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, better, count_links, link_figures
 from shoal.attacks.sentences import OTHERS_FIT
 from shoal.attacks.slices import find_scenes
-from shoal.attacks.words import check_amount, check_choice, check_count, check_targets
+from shoal.attacks.words import check_amount, check_choice, check_targets
 from shoal.errors import ParameterError
 from shoal.model import Panel
+from shoal.model.parameters import check_whole
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class KnownRanges(SeriesAttack[KnownRangesRisk]):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_count("n", self.n, 1)
+        check_whole("n", self.n, 1)
         check_amount("within", self.within)
         check_choice("choose", self.choose, ("random", "peaks"))
         check_targets(self.n_targets, self.seed)

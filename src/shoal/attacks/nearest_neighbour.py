@@ -72,6 +72,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
     meaning: ClassVar[str] = "chance to find a target's published series by how it behaved at another time"
     called: ClassVar[str] = "how a subject behaved at another time"
     against: ClassVar[str] = "values"
+    knows: ClassVar[str] = "Identified series of the same subjects over another period."
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     control: ClassVar[str] = OTHERS_FIT
     sees_scenarios: ClassVar[bool] = True
@@ -87,11 +88,6 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
         check_cycle(self.cycle)
         check_amount("band", self.band)
         check_targets(self.n_targets, self.seed)
-
-    @property
-    def knows(self) -> str:
-        """What the adversary holds."""
-        return "Identified series of the same subjects over another period."
 
     @property
     def bounded_by_shard(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,6 +50,5 @@ def inject_outliers(panel: Panel, n: int = 100, *, seed: int = 0) -> tuple[Panel
             made[at, start:end] = panel.values[row, place : place + end - start]
     made *= dice.uniform(2.0, HIGHEST, size=(n, *[1] * (made.ndim - 1)))
     seen, unseen = made[: n // 2], made[n // 2 :]
-    clock: dict[str, Any] = {"times": panel.times, "channels": panel.channels, "timezone": panel.timezone}
-    whole = Panel(np.concatenate([panel.values, seen]), **clock)
-    return whole, Panel(unseen, **clock), np.arange(panel.n_series, whole.n_series)
+    whole = panel.like(np.concatenate([panel.values, seen]))
+    return whole, panel.like(unseen), np.arange(panel.n_series, whole.n_series)

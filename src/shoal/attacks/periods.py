@@ -60,5 +60,5 @@ def find_grounds_of_periods(
     found = find_periods(name, original, published)
     if found.alignment is not None:
         return found, *find_grounds(name, original, published, is_shard)
-    x, p = (side.values.reshape(side.n_series, side.n_instants, -1) for side in (original, published))
+    x, p = (side.cube for side in (original, published))
     return found, [Ground(x, p, published.times)], NO_LEVELS

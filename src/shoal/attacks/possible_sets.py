@@ -163,7 +163,7 @@ def _words(original: Panel, published: Envelopes) -> tuple[NDArray[np.int64], ND
 
 def channel_letters(panel: Panel, level: int) -> NDArray[np.uint8]:
     """The letters of every series, each channel separately: (series, channels, instants)."""
-    by_channel = panel.values.reshape(panel.n_series, panel.n_instants, -1).transpose(0, 2, 1)
+    by_channel = panel.cube.transpose(0, 2, 1)
     shape = by_channel.shape
     return letters(by_channel.reshape(-1, panel.n_instants), level).reshape(shape)
 

@@ -73,6 +73,9 @@ class Relink(SeriesAttack[LinkRisk]):
     name: ClassVar[str] = "relink"
     meaning: ClassVar[str] = "chance to find a target's published series by habits, as other people's series teach it"
     against: ClassVar[str] = "values"
+    knows: ClassVar[str] = (
+        "Identified series of the same subjects over another period, and series of other people to learn from."
+    )
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     control: ClassVar[str] = OTHERS_FIT
     called: ClassVar[str] = "series of another period, and what habits look like"
@@ -96,7 +99,7 @@ class Relink(SeriesAttack[LinkRisk]):
         """An attack that learned from these people; save what it learned with `attack.linker.save(path)`."""
         calendar = _calendar(local_times(panel.times, panel.timezone), cycle)
         linker = learn_linker(
-            panel.values.reshape(panel.n_series, panel.n_instants, -1),
+            panel.cube,
             panel.subject_codes,
             calendar,
             window_days([calendar]),
@@ -110,11 +113,6 @@ class Relink(SeriesAttack[LinkRisk]):
         """The fields; a linker is given by its digest."""
         learned = {"linker": self.linker.digest() if isinstance(self.linker, Linker) else None}
         return super().parameters | learned
-
-    @property
-    def knows(self) -> str:
-        """What the adversary holds."""
-        return "Identified series of the same subjects over another period, and series of other people to learn from."
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> RelinkFindings:
         """The published series most likely to belong to each target's household."""

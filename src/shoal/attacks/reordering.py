@@ -70,6 +70,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
     meaning: ClassVar[str] = "chance to find another slice of the same subject"
     called: ClassVar[str] = "which slices belong to one subject"
     against: ClassVar[str] = "slices"
+    knows: ClassVar[str] = "Nothing but the release, and that its series were cut into slices."
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     control: ClassVar[str] = OTHERS_FIT
     draws_originals: ClassVar[bool] = False
@@ -83,14 +84,9 @@ class Reordering(SeriesAttack[ReorderingRisk]):
             check_cycle(self.cycle)
         check_targets(self.n_targets, self.seed)
 
-    @property
-    def knows(self) -> str:
-        """What the adversary holds."""
-        return "Nothing but the release, and that its series were cut into slices."
-
     def look(self, original: Panel, published: Panel, truth: Truth) -> ReorderingFindings:
         """The slices nearest to each slice of the targets, of which `n_targets` are drawn."""
-        values = published.values.reshape(published.n_series, published.n_instants, -1)
+        values = published.cube
         stretch = _stretches(values)
         kin, rivals = _candidates(truth.owners, stretch)
         wanted = np.flatnonzero((kin > 0) & np.isin(truth.rows, need_targets(truth.targets)))

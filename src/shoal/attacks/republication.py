@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.attacks.event_attack import EventAttack
-from shoal.attacks.homogeneity import match_events
+from shoal.attacks.homogeneity import EventAttack, match_events
 from shoal.attacks.links import N_WORST
 from shoal.attacks.words import percent
 from shoal.model import Events, EventTables, Findings, Interval, Risk
@@ -75,11 +74,7 @@ class Republication(EventAttack[RepublicationRisk]):
 
     name: ClassVar[str] = "republication"
     meaning: ClassVar[str] = "chance to learn the sensitive value of a subject by intersecting its snapshots"
-
-    @property
-    def knows(self) -> str:
-        """What the adversary holds."""
-        return "Of every target the quasi-identifiers and the times of all its events."
+    knows: ClassVar[str] = "Of every target the quasi-identifiers and the times of all its events."
 
     def find(self, original: Events, published: EventTables) -> RepublicationFindings:  # type: ignore[override]
         """The chances of every subject with several events."""

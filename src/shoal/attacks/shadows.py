@@ -40,9 +40,7 @@ def pool_people(original: Panel, outside: Panel | None) -> Panel:
         raise ParameterError("Shadow releases need `outside` with the instants and channels of the original.")
     sides = [side.values[:, np.isin(side.times, common)] for side in (original, outside)]
     subjects = np.concatenate([original.subject_codes, outside.subject_codes + original.n_subjects])
-    return Panel(
-        np.concatenate(sides), times=common, subjects=subjects, channels=original.channels, timezone=original.timezone
-    )
+    return original.like(np.concatenate(sides), times=common, subjects=subjects)
 
 
 def rehearse(

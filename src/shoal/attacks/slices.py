@@ -56,7 +56,7 @@ def find_slices(name: str, original: Panel, published: Panel, truth: Truth, seed
             f"{n_stretches} stretches of that length, the release at most {counts.max()} slices of one series. Where "
             "it has a longer step, give the original in that step too; else give the release its dates."
         )
-    x = original.values.reshape(original.n_series, original.n_instants, -1)
+    x = original.cube
     p = published.values.reshape(published.n_series, length, -1)
     stretches = np.empty((original.n_series, length, x.shape[2]))
     for i in range(original.n_series):

@@ -14,10 +14,11 @@ from shoal.attacks.links import N_WORST
 from shoal.attacks.sentences import SUMMED, Summed
 from shoal.attacks.subsets import Found, find_members
 from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
-from shoal.attacks.words import check_amount, check_count
+from shoal.attacks.words import check_amount
 from shoal.errors import ParameterError
 from shoal.model import Findings, Interval, Panel, Risk
 from shoal.model.attack import draw_targets
+from shoal.model.parameters import check_whole
 from shoal.model.sentence import said
 
 MOST_SETS = 4  # sets that fit alike and are counted
@@ -118,11 +119,11 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
     def __post_init__(self) -> None:
         check_step(self.step)
         check_amount("tolerance", self.tolerance)
-        check_count("largest", self.largest, 0)
+        check_whole("largest", self.largest, 0)
         check_amount("time_limit", self.time_limit)
         if self.n_means is not None:
-            check_count("n_means", self.n_means, 1)
-        check_count("seed", self.seed, 0)
+            check_whole("n_means", self.n_means, 1)
+        check_whole("seed", self.seed, 0)
 
     @property
     def knows(self) -> str:

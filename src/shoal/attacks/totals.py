@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.ground import Floats, Rows
 from shoal.errors import ParameterError
+from shoal.model.parameters import is_whole
 
 Step = str | int
 
@@ -17,8 +18,7 @@ NAMES = ("hour", "day", "week", "month", "all")
 
 def check_step(step: object) -> None:
     """Refuse a step that is neither a known word nor a number of instants."""
-    number = isinstance(step, int | np.integer) and not isinstance(step, bool)
-    if step not in NAMES and not (number and step >= 1):  # type: ignore[operator]
+    if step not in NAMES and not is_whole(step, 1):
         raise ParameterError(f"step must be one of {', '.join(NAMES)}, or a whole number of instants.")
 
 

@@ -8,14 +8,9 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.model import Interval, Risk
+from shoal.model.parameters import check_whole
 
 Scale = Literal["any", "same"]
-
-
-def check_count(name: str, value: object, least: int) -> None:
-    """Refuse what is not a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}.")
 
 
 def check_amount(name: str, value: object) -> None:
@@ -39,8 +34,8 @@ def check_scale(scale: object) -> None:
 def check_targets(n_targets: int | None, seed: int) -> None:
     """Refuse a sample of nobody."""
     if n_targets is not None:
-        check_count("n_targets", n_targets, 1)
-    check_count("seed", seed, 0)
+        check_whole("n_targets", n_targets, 1)
+    check_whole("seed", seed, 0)
 
 
 def percent(share: float) -> str:

@@ -82,7 +82,7 @@ def _observed(original: Panel, published: Panel | Profiles, *, sliced: bool = Fa
     A published instant extends to the next one, and a series is observed there if no reading is missing until then. If
     a series is published in slices (`sliced`), only its own instants show which reading is which.
     """
-    seen = ~np.isnan(original.values.reshape(original.n_series, original.n_instants, -1))
+    seen = ~np.isnan(original.cube)
     if seen.all():
         return np.ones((original.n_series, published.n_instants, published.n_channels), dtype=np.bool_)
     same = np.array_equal(original.times, published.times)
@@ -151,7 +151,7 @@ def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_]
     Checked on the values of the cells themselves, like every release. `observed` says where each series has its own
     reading, by default where something is published.
     """
-    published = ~np.isnan(panel.values.reshape(panel.n_series, panel.n_instants, -1))
+    published = ~np.isnan(panel.cube)
     guarantee = KAnonymity(minimum_group)
     if not guarantee.check(panel).holds:
         grouped = Microaggregation(k=minimum_group).anonymize(panel).published
@@ -167,7 +167,7 @@ def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_]
     members = Members(own.reshape(-1), panel.subject_codes, published if observed is None else published & observed)
     counts = members.n_observed()
     return ClosedTable(
-        values=_withheld(panel.values.reshape(panel.n_series, panel.n_instants, -1)[first], counts, minimum_group),
+        values=_withheld(panel.cube[first], counts, minimum_group),
         weights=sizes.astype(np.int64),
         subjects=members.n_subjects(),
         observed=counts,

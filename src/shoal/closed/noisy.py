@@ -46,7 +46,7 @@ def curves_of_subjects(panel: Panel, lower: float, upper: float) -> ClosedTable:
             f"Differential privacy needs complete series, but {panel.n_missing} values are missing. Say in "
             "data.missing what to do with them."
         )
-    clipped = np.clip(panel.values.reshape(panel.n_series, panel.n_instants, -1), lower, upper)
+    clipped = np.clip(panel.cube, lower, upper)
     curves = np.zeros((panel.n_subjects, panel.n_instants, panel.n_channels))
     np.add.at(curves, panel.subject_codes, clipped)
     sizes = np.bincount(panel.subject_codes)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from shoal.edge.chance import Chance
 from shoal.errors import ParameterError
+from shoal.model.parameters import is_number
 
 UNIT = 2**40
 """Budgets are counted in whole numbers: this many units are an epsilon of 1."""
@@ -77,7 +78,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         for bound in (self.lower, self.upper):
-            if isinstance(bound, bool) or not isinstance(bound, int | float) or not abs(bound) <= 1e100:
+            if not is_number(bound) or not abs(bound) <= 1e100:
                 raise ParameterError("lower and upper must be numbers: bounds of a reading, known without the data.")
         if not self.lower < self.upper:
             raise ParameterError("lower must be below upper: they are the bounds of a reading.")

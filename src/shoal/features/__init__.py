@@ -8,15 +8,13 @@ published are aggregates of the originals.
 from shoal.features import interests
 from shoal.features.auto_metric import AutoMetric
 from shoal.features.by_name import FeatureName, describe_features, find_features
-from shoal.features.centred import Centred
-from shoal.features.contract import Features
 from shoal.features.custom import Custom
 from shoal.features.deep_metric import DeepMetric
 from shoal.features.haar import Haar
 from shoal.features.kept import Kept, keep
 from shoal.features.learned import Learned
 from shoal.features.linear_metric import LinearMetric
-from shoal.features.raw import Raw
+from shoal.features.plain import Centred, Features, Raw
 from shoal.features.shown_groups import ShownGroups
 from shoal.features.standardized import Standardized
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.features.deep_metric import DeepMetric
-from shoal.features.gain import refuse_seed
+from shoal.features.labelled import refuse_seed
 from shoal.features.learned import Learned
 from shoal.features.linear_metric import LinearMetric
 

@@ -7,15 +7,13 @@ from typing import Any, Literal
 
 from shoal.errors import ParameterError
 from shoal.features.auto_metric import AutoMetric
-from shoal.features.centred import Centred
-from shoal.features.contract import Features
 from shoal.features.custom import Custom
 from shoal.features.deep_metric import DeepMetric
 from shoal.features.haar import Haar
 from shoal.features.kept import PREFIX, Kept, keep
 from shoal.features.learned import Learned
 from shoal.features.linear_metric import LinearMetric
-from shoal.features.raw import Raw
+from shoal.features.plain import Centred, Features, Raw
 from shoal.features.standardized import Standardized
 from shoal.model import Panel
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.features.gain import conclude, refuse_seed
 from shoal.features.inputs import Inputs, inputs_of
-from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs
+from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs, conclude, refuse_seed
 from shoal.features.learned import Learned, map_inputs
+from shoal.model.parameters import check_choice, is_whole
 
 Layers = tuple[tuple[Floats, Floats], ...]
 
@@ -94,11 +94,10 @@ class DeepMetric:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        if self.inputs not in get_args(Inputs):
-            raise ParameterError(f"inputs must be one of: {', '.join(get_args(Inputs))}.")
+        check_choice("inputs", self.inputs, Inputs)
         counts = {"n_features": self.n_features, "passes": self.passes, "patience": self.patience}
         for name, count in (*counts.items(), *(("hidden", width) for width in self.hidden)):
-            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            if not is_whole(count, 1):
                 raise ParameterError(f"{name} must be a whole number, at least 1.")
         if not 0.0 < self.margin < float("inf"):
             raise ParameterError("margin must be above 0.")

@@ -62,7 +62,7 @@ class Haar:
                 "'drop-instants' or 'interpolate:2h', or use the features 'raw', 'standardized' or 'centred'."
             )
         n_levels = (panel.n_instants - 1).bit_length()
-        x = panel.values.reshape(panel.n_series, panel.n_instants, -1)
+        x = panel.cube
         result = np.empty((panel.n_series, n_levels, x.shape[2]))
         height = max(1, _CELLS // (x.shape[1] * x.shape[2]))
         for first in range(0, panel.n_series, height):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features.labelled import Booleans, Floats, as_series, one_thread, row_norms
+from shoal.model.parameters import check_choice
 
 By = Literal["threshold", "clusters"]
 Instant = int | str
@@ -40,7 +41,23 @@ class LabelledPairs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Segment:
+class _Window:
+    """Some instants in a row."""
+
+    start: Instant
+    end: Instant
+
+    def __post_init__(self) -> None:
+        _refuse_window(self.start, self.end)
+
+    def inside(self, values: Any) -> Floats:
+        """The values from `start` to before `end`."""
+        x = as_series(values)
+        return x[:, _window(self.start, self.end, x.shape[1])]
+
+
+@dataclass(frozen=True)
+class Segment(_Window):
     """The values from `start` to before `end`: lunchtime is Segment("11:00", "14:00").
 
     Examples
@@ -49,20 +66,13 @@ class Segment:
     [[6.0, 7.0]]
     """
 
-    start: Instant
-    end: Instant
-
-    def __post_init__(self) -> None:
-        _refuse_window(self.start, self.end)
-
     def of(self, values: Any) -> Floats:
         """The segment, channels side by side."""
-        x = as_series(values)
-        return _rows(x[:, _window(self.start, self.end, x.shape[1])])
+        return _rows(self.inside(values))
 
 
 @dataclass(frozen=True)
-class WindowTotal:
+class WindowTotal(_Window):
     """The sum of the values from `start` to before `end`, one for each channel: use in the peak hours.
 
     Examples
@@ -71,16 +81,9 @@ class WindowTotal:
     [[13.0]]
     """
 
-    start: Instant
-    end: Instant
-
-    def __post_init__(self) -> None:
-        _refuse_window(self.start, self.end)
-
     def of(self, values: Any) -> Floats:
         """The totals."""
-        x = as_series(values)
-        return _rows(x[:, _window(self.start, self.end, x.shape[1])].sum(axis=1))
+        return _rows(self.inside(values).sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -296,8 +299,7 @@ def label_pairs(
     ----------
     "PAD: learned metric", section 4, step 2; the clusters are those of the authors' published program.
     """
-    if by not in get_args(By):
-        raise ParameterError(f"by must be one of: {', '.join(get_args(By))}.")
+    check_choice("by", by, By)
     if threshold is not None and (by != "threshold" or not 0.0 <= threshold < float("inf")):
         raise ParameterError("threshold applies to by='threshold' and must be a number of at least 0.")
     if n_pairs is not None and n_pairs < 1:
@@ -347,11 +349,15 @@ def _draw(n_series: int, n_pairs: int | None, seed: int) -> tuple[NDArray[np.int
         chosen = np.arange(n_all)
     else:
         chosen = np.sort(random.choice(n_all, size=n_pairs, replace=False))
+    return ends_of(chosen, n_series)
+
+
+def ends_of(numbers: NDArray[np.int64], n_series: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The two series of the pair with a number; pairs are numbered (0, 1), (0, 2), …, (1, 2), …"""
     # Pair number p is in the row of the triangle that begins at ends[row - 1].
     ends = np.cumsum(np.arange(n_series - 1, 0, -1))
-    first = np.searchsorted(ends, chosen, side="right")
-    second = n_series - (ends[first] - chosen)
-    return first.astype(np.int64), second.astype(np.int64)
+    first = np.searchsorted(ends, numbers, side="right")
+    return first.astype(np.int64), (n_series - (ends[first] - numbers)).astype(np.int64)
 
 
 def _refuse_window(start: Instant, end: Instant) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.features.gain import conclude, refuse_seed
 from shoal.features.inputs import Inputs, inputs_of
-from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs, one_thread, score
+from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs, conclude, one_thread, refuse_seed, score
 from shoal.features.learned import Learned
 from shoal.features.linear_objectives import SOLVERS
+from shoal.model.parameters import check_choice
 
 Form = Literal["auto", "diagonal", "full"]
 LinearInputs = Literal["auto", "values", "time", "haar", "sums"]
@@ -110,8 +110,7 @@ class LinearMetric:
 
     def __post_init__(self) -> None:
         for name, kind in (("inputs", LinearInputs), ("form", Form), ("objective", LinearObjective)):
-            if getattr(self, name) not in get_args(kind):
-                raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
+            check_choice(name, getattr(self, name), kind)
         if self.penalty is not None and not 0.0 <= self.penalty < float("inf"):
             raise ParameterError("penalty must be a number of at least 0.")
         if self.euclidean_share is not None and not 0.0 <= self.euclidean_share < 1.0:

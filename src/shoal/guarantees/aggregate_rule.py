@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from types import MappingProxyType
 from typing import ClassVar, Literal, Self
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_classes
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.guarantees.spread_aggregates import CLOSE, AggregatePart, PartVerdict, conclude, part_of
+from shoal.guarantees.spread_aggregates import AggregatePart, PartVerdict, conclude, part_of
 from shoal.model import Candidate, Envelopes, Guarantee, Judged, Panel, Profiles, Recipe, Verdict
 
 NOT_MEANS = (
@@ -184,20 +183,12 @@ class AggregateRule(Guarantee):
     def _judge(
         self, original: Panel, members: NDArray[np.int64], values: NDArray[np.float64], within: float
     ) -> Verdict:
-        """The verdict on one aggregate."""
-        if not len(members) or not _are_means(original.values[members], values, within):
-            return self._unknown(NOT_MEANS, int(members[0]) if len(members) else None)
-        subjects, numbers = np.unique(original.subject_codes[members], return_inverse=True)
-        amounts = _amounts(original, values, members)
-        by_instant = amounts.reshape(len(members), 1, -1)
-        n_subjects = fewest_subjects(by_instant, numbers, len(subjects))
-        witness = int(members[0])
-        if n_subjects is not None and n_subjects < self.size:
-            return Verdict("does not hold", n_subjects, int(self.size), witness, note=TOO_FEW)
-        share = self.largest_share(amounts if self.per == "period" else by_instant, numbers, len(subjects))
-        if share > self.share:
-            return Verdict("does not hold", share, float(self.share), witness, TOO_LARGE)
-        return Verdict("holds", share, float(self.share), note=LARGEST)
+        """The verdict on one aggregate with all its members."""
+        if not len(members):
+            return self._unknown(NOT_MEANS)
+        part = part_of((0, 0), original, members, values, by_instant=self.per == "instant")
+        found = self._concluded([part], within)
+        return found if found.holds else replace(found, witness=int(members[0]))
 
     def _weakness(self, verdict: Verdict) -> tuple[float, ...]:
         """Numbers of subjects come first, and fewer is worse; for shares, larger is worse."""
@@ -207,19 +198,6 @@ class AggregateRule(Guarantee):
 
     def _unknown(self, why: str, witness: int | None = None) -> Verdict:
         return Verdict("not judged", measured=None, required=int(self.size), witness=witness, note=why)
-
-    def largest_share(self, amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> float:
-        """The largest share, by exact arithmetic if it is too close to the limit for floating point."""
-        parts = np.nansum(amounts, axis=1)
-        shares = shares_of(parts, numbers, n_subjects)
-        largest = float(shares.max())
-        if abs(largest - self.share) > CLOSE:
-            return largest
-        # Rounded once, to the nearest float: 15 of 100 then equals share=0.15.
-        return max(
-            float(_exact_share(amounts[:, :, column], numbers, subject))
-            for subject, column in zip(*np.nonzero(shares >= largest - CLOSE), strict=True)
-        )
 
 
 def _has_bands(candidate: Candidate) -> bool:
@@ -263,44 +241,3 @@ def rounding_of(recipe: Recipe) -> float:
     if asked.get("aggregate") != "mean" or step in (None, "binary"):
         return 0.0
     return 0.5 if step == "whole" else float(step) / 2.0
-
-
-def _are_means(own: NDArray[np.float64], values: NDArray[np.float64], within: float) -> bool:
-    """Whether every published value is the mean of the members observed there, up to rounding."""
-    observed = ~np.isnan(own)
-    counts = observed.sum(axis=0)
-    means = np.where(observed, own, 0.0).sum(axis=0) / np.maximum(counts, 1)
-    size = np.max(np.abs(own), axis=0, where=observed, initial=0.0)
-    alike = np.abs(values - means) <= within + CLOSE * size
-    return bool((np.isnan(values) | ((counts > 0) & alike)).all())
-
-
-def _amounts(original: Panel, values: NDArray[np.float64], members: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What each member adds at each instant and in each channel; NaN if nothing was observed or is published."""
-    shape = (len(members), original.n_instants, -1)
-    amounts = np.abs(original.values[members].reshape(shape))
-    amounts[:, np.isnan(values.reshape(shape[1:]))] = np.nan
-    return amounts
-
-
-def fewest_subjects(amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> int | None:
-    """The smallest number of subjects observed in a total; None if nothing is published."""
-    observed = (~np.isnan(amounts)).any(axis=1)
-    seen = np.zeros((n_subjects, observed.shape[1]), dtype=bool)
-    np.logical_or.at(seen, numbers, observed)
-    counts = seen.sum(axis=0)
-    return int(counts[counts > 0].min()) if counts.any() else None
-
-
-def shares_of(parts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> NDArray[np.float64]:
-    """The share of each subject in each total."""
-    by_subject = np.zeros((n_subjects, parts.shape[1]))
-    np.add.at(by_subject, numbers, parts)
-    total = by_subject.sum(axis=0)
-    shares: NDArray[np.float64] = np.divide(by_subject, total, out=np.zeros_like(by_subject), where=total > 0.0)
-    return shares
-
-
-def _exact_share(amounts: NDArray[np.float64], numbers: NDArray[np.int64], subject: int) -> Fraction:
-    exact = [sum((Fraction(v) for v in row.tolist() if v == v), Fraction(0)) for row in amounts]
-    return sum((exact[m] for m in np.flatnonzero(numbers == subject)), Fraction(0)) / sum(exact, Fraction(0))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from shoal.errors import ParameterError
 from shoal.model import Guarantee, Judged, Verdict
+from shoal.model.parameters import is_number
 
 Unit = Literal["subject", "reading"]
 
@@ -156,7 +157,7 @@ class DifferentialPrivacy(Guarantee):
 
 def check_epsilon(name: str, epsilon: Any) -> None:
     """Refuse an invalid budget."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 1e-9 <= epsilon <= 100:
+    if not is_number(epsilon) or not 1e-9 <= epsilon <= 100:
         raise ParameterError(f"{name} must be a number from 1e-9 to 100; 1 is usual.")
 
 
@@ -169,6 +170,6 @@ def _spent(entry: Any) -> Spent:
         raise ParameterError(f"accounting takes for each query only: {', '.join(f.name for f in fields(Spent))}.")
     found = Spent(**entry)
     numbers = (found.sensitivity, found.scale, found.epsilon)
-    if not all(isinstance(n, int | float) and not isinstance(n, bool) and 0 < n < math.inf for n in numbers):
+    if not all(is_number(n) and 0 < n < math.inf for n in numbers):
         raise ParameterError("accounting needs a sensitivity, scale and epsilon above 0 for each query.")
     return found

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from shoal.errors import ParameterError
 from shoal.model import Guarantee, Judged, Risk, Verdict
+from shoal.model.parameters import is_number
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,8 @@ class NoGuarantee(Guarantee):
     """
 
     name: ClassVar[str] = "none"
+    statement: ClassVar[str] = "none: judged by attack only."
     needs_originals: ClassVar[bool] = True  # attacks are scored against them
-
-    @property
-    def statement(self) -> str:
-        """That there is no promise."""
-        return "none: judged by attack only."
 
     def check(self, published: Judged) -> Verdict:
         """Never holds: values alone do not show what an attack would achieve."""
@@ -74,7 +71,7 @@ class NoGuarantee(Guarantee):
 
 def check_limit(limit: Any) -> None:
     """Refuse a limit that is not a share."""
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0.0 < limit <= 1.0:
+    if not is_number(limit) or not 0.0 < limit <= 1.0:
         raise ParameterError("risk_limit is a share of the targets: give a number above 0 and at most 1.")
 
 

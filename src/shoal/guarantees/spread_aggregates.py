@@ -66,6 +66,8 @@ def part_of(
         amounts = amounts.reshape(len(members), original.n_instants, original.n_channels).transpose(0, 2, 1)
     else:
         amounts = amounts[:, :, None]
+    by_subject = np.zeros((len(subjects), amounts.shape[1]), dtype=object)
+    np.add.at(by_subject, numbers.reshape(-1), exact_sums(amounts))
     return AggregatePart(
         of=of,
         values=flat,
@@ -73,38 +75,33 @@ def part_of(
         n_subjects=seen.sum(axis=0),
         sums=np.where(observed, own, 0.0).sum(axis=0),
         largest=np.max(np.abs(own), axis=0, where=observed, initial=0.0),
-        total=tuple(exact_sum(amounts[:, at]) for at in range(amounts.shape[1])),
-        most=tuple(_most(amounts[:, at], numbers.reshape(-1), len(subjects)) for at in range(amounts.shape[1])),
+        total=tuple(by_subject.sum(axis=0, initial=0).tolist()),
+        most=tuple(by_subject.max(axis=0, initial=0).tolist()),
     )
 
 
-def _most(amounts: Floats, numbers: Numbers, n_subjects: int) -> int:
-    """The largest sum of one subject, exactly."""
-    by_subject = np.zeros(n_subjects)
-    np.add.at(by_subject, numbers, amounts.sum(axis=1))
-    near = np.flatnonzero(by_subject >= by_subject.max(initial=0.0) * (1.0 - CLOSE))
-    return max((exact_sum(amounts[numbers == subject]) for subject in near.tolist()), default=0)
-
-
-def exact_sum(amounts: Floats) -> int:
-    """The sum of floats of at least 0, in units of 2**-1126.
+def exact_sums(amounts: Floats) -> NDArray[np.object_]:
+    """The sums over the last axis of floats of at least 0, as whole numbers in units of 2**-1126.
 
     Examples
     --------
-    >>> exact_sum(np.array([0.1] * 10)) == 10 * exact_sum(np.array([0.1]))
-    True
-    >>> exact_sum(np.array([1e300, 1.0, 5e-324])) - exact_sum(np.array([1e300, 1.0])) == exact_sum(np.array([5e-324]))
+    >>> exact_sums(np.array([[0.1] * 10])) == 10 * exact_sums(np.array([[0.1]]))
+    array([ True])
+    >>> large, small = exact_sums(np.array([[1e300, 1.0, 0.0], [1e300, 1.0, 5e-324]]))
+    >>> small - large == exact_sums(np.array([[5e-324]]))[0]
     True
     """
-    fractions, exponents = np.frexp(amounts.ravel())
+    fractions, exponents = np.frexp(amounts)
     digits = (fractions * 2.0**53).astype(np.int64)
-    total = 0
+    sums = np.zeros(amounts.shape[:-1], dtype=object)
     for exponent in np.unique(exponents).tolist():
-        own = digits[exponents == exponent]
+        own = np.where(exponents == exponent, digits, 0)
         # In halves: the sum of many would not fit into 64 bits.
-        whole = (int((own >> 27).sum()) << 27) + int((own & (2**27 - 1)).sum())
-        total += whole << (exponent - 53 + _UNIT)
-    return total
+        high, low = (own >> 27).sum(axis=-1), (own & (2**27 - 1)).sum(axis=-1)
+        there = np.nonzero(high | low)
+        halves = zip(high[there].tolist(), low[there].tolist(), strict=True)
+        sums[there] += [((upper << 27) + lower) << (exponent - 53 + _UNIT) for upper, lower in halves]
+    return sums
 
 
 def conclude(parts: Sequence[AggregatePart], size: int, share: float, within: float) -> tuple[str, float]:

@@ -21,13 +21,12 @@ chance, which comes from outside. Values wait in a heap: O(n log values).
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Floats, Ints
 
 
 @njit(cache=True)
-def anatomy_groups(
-    codes: NDArray[np.int64], n_values: int, l: int, order: NDArray[np.int64], luck: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def anatomy_groups(codes: Ints, n_values: int, l: int, order: Ints, luck: Floats) -> Ints:
     """The group of each record, numbered as they are formed.
 
     `codes` are the values, from 0 to n_values - 1. Of a value, the last in `order`, a permutation, is taken first.
@@ -93,7 +92,7 @@ def anatomy_groups(
 
 
 @njit(cache=True)
-def _rise(heap: NDArray[np.int64], at: int) -> None:
+def _rise(heap: Ints, at: int) -> None:
     key = heap[at]
     while at > 0 and heap[(at - 1) // 2] < key:
         heap[at] = heap[(at - 1) // 2]
@@ -102,7 +101,7 @@ def _rise(heap: NDArray[np.int64], at: int) -> None:
 
 
 @njit(cache=True)
-def _sink(heap: NDArray[np.int64], size: int) -> None:
+def _sink(heap: Ints, size: int) -> None:
     key = heap[0]
     at = 0
     while 2 * at + 1 < size:

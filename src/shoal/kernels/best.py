@@ -22,8 +22,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.mdav import mdav_groups
-from shoal.kernels.nearest_groups import Floats, Rows, distance, means_and_loss
+from shoal.kernels.nearest_groups import distance, means_and_loss
 from shoal.kernels.refine import refine_groups, renumber
 
 HOT, COLD = 0.6, 0.04  # t at the start and the end of an annealing
@@ -36,11 +37,11 @@ MOST_EVALUATIONS = 10**9  # of the local search at the end of an annealing
 
 class _State(NamedTuple):
     distances: Floats  # between all rows
-    near: Rows  # (row, rank): the nearest other rows
-    labels: Rows
-    members: Rows  # (group, place): the rows of each group, up to its size
-    sizes: Rows
-    places: Rows  # of each row among the members of its group
+    near: Ints  # (row, rank): the nearest other rows
+    labels: Ints
+    members: Ints  # (group, place): the rows of each group, up to its size
+    sizes: Ints
+    places: Ints  # of each row among the members of its group
     sums: Floats  # P of each group
     random: NDArray[np.uint64]  # state of the generator (xorshift64*)
 
@@ -217,7 +218,7 @@ def _anneal(s: _State, k: int, t: float, n_proposals: int) -> None:
             _swap(s, i, s.members[b, int(_draw(s) * s.sizes[b])], t)
 
 
-def _state(y: Floats, labels: Rows, k: int, seed: int) -> _State:
+def _state(y: Floats, labels: Ints, k: int, seed: int) -> _State:
     n = y.shape[0]
     distances = _pair_distances(y)
     n_near = min(N_NEAR, n - 1)
@@ -238,10 +239,10 @@ def _state(y: Floats, labels: Rows, k: int, seed: int) -> _State:
     return _State(distances, near, labels.copy(), members, sizes, places, np.zeros(n // k), random)
 
 
-def _best_in_block(y: Floats, start: Rows, k: int, rounds: int, seed: int, done_rows: Rows) -> Rows:
+def _best_in_block(y: Floats, start: Ints, k: int, rounds: int, seed: int, done_rows: Ints) -> Ints:
     """Anneal, a few times, and refine; `done_rows` grows by the rows, in step with the rounds."""
 
-    def refined(labels: Rows) -> tuple[float, Rows]:
+    def refined(labels: Ints) -> tuple[float, Ints]:
         better, _ = refine_groups(y, renumber(labels), k, MOST_EVALUATIONS)
         return float(means_and_loss(y, better, int(better.max()) + 1)[1]), better
 
@@ -266,7 +267,7 @@ def _best_in_block(y: Floats, start: Rows, k: int, rounds: int, seed: int, done_
     return best
 
 
-def _blocks(means: Floats, sizes: Rows) -> list[Rows]:
+def _blocks(means: Floats, sizes: Ints) -> list[Ints]:
     """Groups halved along their widest column until a part has at most LARGEST_BLOCK rows."""
     waiting = [np.arange(means.shape[0])]
     blocks = []
@@ -281,7 +282,7 @@ def _blocks(means: Floats, sizes: Rows) -> list[Rows]:
     return blocks
 
 
-def best_groups(x: Floats, k: int, proposals: int, seed: int, done: Rows | None = None) -> Rows:
+def best_groups(x: Floats, k: int, proposals: int, seed: int, done: Ints | None = None) -> Ints:
     """The groups of at least k rows with the lowest loss found, never above refined MDAV's.
 
     `proposals` counts them per row, and is rounded up to whole rounds of 20 000. The same `proposals` and `seed` give

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from shoal.kernels.nearest_groups import Floats, Rows
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.refine import refine_near, renumber
 
 MOST_IN_BLOCK = 4000  # rows
@@ -29,10 +29,10 @@ _SAMPLE = 4096, 1_000_000  # rows that choose the coordinates, and their values,
 _FEWEST = 256  # such rows
 _ITERATIONS = 8
 
-Start = Callable[[Floats, Rows], Rows]
+Start = Callable[[Floats, Ints], Ints]
 
 
-def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: Rows, threads: int) -> Rows:
+def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: Ints, threads: int) -> Ints:
     """Group label of each row, numbered in the order of first rows.
 
     `start(rows of x, done)` forms the groups of a block, of at least k each. `max_evaluations` bounds the moves and
@@ -48,7 +48,7 @@ def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: Ro
         for turn, n_near in enumerate(N_NEAR):
             blocks = _blocks(coordinates, labels if turn else np.arange(n), k, most, turn)
 
-            def work(rows: Rows, turn: int = turn, n_near: int = n_near, before: Rows = labels) -> Rows:
+            def work(rows: Ints, turn: int = turn, n_near: int = n_near, before: Ints = labels) -> Ints:
                 y = x[rows]
                 given = renumber(before[rows]) if turn else start(y, np.zeros(1, dtype=np.int64))
                 found = refine_near(y, given, k, max_evaluations * rows.shape[0], n_near)
@@ -90,7 +90,7 @@ def _orthonormal(vectors: Floats) -> Floats:
     return result
 
 
-def _blocks(coordinates: Floats, labels: Rows, k: int, most: int, turn: int) -> list[Rows]:
+def _blocks(coordinates: Floats, labels: Ints, k: int, most: int, turn: int) -> list[Ints]:
     """Blocks of whole groups, each as its rows in row order."""
     sizes = np.bincount(labels)
     means = np.stack([np.bincount(labels, column) for column in coordinates.T], axis=1) / sizes[:, None]
@@ -102,7 +102,7 @@ def _blocks(coordinates: Floats, labels: Rows, k: int, most: int, turn: int) -> 
     return np.split(order, np.cumsum(np.bincount(of_rows))[:-1])
 
 
-def _cut(points: Floats, weights: Rows, k: int, most: int, turn: int) -> list[Rows]:
+def _cut(points: Floats, weights: Ints, k: int, most: int, turn: int) -> list[Ints]:
     """Points in parts of about equal weight, at most `most`; all but one a multiple of k where each point weighs 1."""
     random = np.random.default_rng(turn)
     parts, waiting = [], [np.arange(points.shape[0])]

@@ -8,7 +8,8 @@ Everything is a rank among the different values, missing lowest, so that equalit
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Ints
 
 NOWHERE, TWICE = -1, -2
 """Instead of a box: the row lies in none, or in several."""
@@ -16,15 +17,8 @@ NOWHERE, TWICE = -1, -2
 
 @njit(cache=True)
 def boxes_of_rows(
-    ranks: NDArray[np.int64],
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-    lists: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    items: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    ranks: Ints, first: Ints, last: Ints, low: Ints, high: Ints, lists: Ints, starts: Ints, items: Ints
+) -> Ints:
     """For each row its box among those from `first` to before `last`, NOWHERE or TWICE.
 
     `items[starts[m] : starts[m + 1]]` is the list m, ascending; `lists[b, a]` is the list of a box, -1 for a range.
@@ -49,7 +43,7 @@ def boxes_of_rows(
 
 
 @njit(cache=True)
-def _among(items: NDArray[np.int64], begin: int, end: int, item: int) -> bool:
+def _among(items: Ints, begin: int, end: int, item: int) -> bool:
     while begin < end:
         middle = (begin + end) // 2
         if items[middle] < item:

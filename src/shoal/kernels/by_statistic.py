@@ -7,10 +7,11 @@ individual with initializing by the smallest". On a line, the k nearest of the s
 """
 
 import numpy as np
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Floats, Ints
 
 
-def by_statistic_groups(statistic: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+def by_statistic_groups(statistic: Floats, k: int) -> Ints:
     """Group label of each row, numbered from the smallest statistic; there are at least k rows and no gaps."""
     n = statistic.shape[0]
     labels = np.empty(n, dtype=np.int64)
@@ -18,18 +19,18 @@ def by_statistic_groups(statistic: NDArray[np.float64], k: int) -> NDArray[np.in
     return labels
 
 
-def row_means(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def row_means(x: Floats) -> Floats:
     """Mean of each row."""
-    means: NDArray[np.float64] = x.mean(axis=1)
+    means: Floats = x.mean(axis=1)
     return means
 
 
-def row_variances(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def row_variances(x: Floats) -> Floats:
     """Mean squared deviation of each row from its mean, in two passes.
 
     From the first value of the row before all else: an offset that all values share changes no digit of the result.
     """
     deviations = x - x[:, :1]
     deviations -= deviations.mean(axis=1, keepdims=True)
-    variances: NDArray[np.float64] = (deviations * deviations).mean(axis=1)
+    variances: Floats = (deviations * deviations).mean(axis=1)
     return variances

@@ -7,16 +7,11 @@ costs more than the second best; a row is not begun where its distance to the ot
 bound). Neither changes the result. No gaps.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
-from numba import get_num_threads, njit
-from numpy.typing import NDArray
+from numba import njit
 
-from shoal.kernels.nearest_rows import append, join
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.nearest_rows import append, in_chunks
 
 CHUNK = 16  # targets one thread takes at a time
 
@@ -65,7 +60,7 @@ def _outside(b: Floats, low: Floats, high: Floats) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _nearest(x: Floats, y: Floats, band: int, start: int, stop: int) -> tuple[Floats, Rows, Rows]:
+def _nearest(x: Floats, y: Floats, band: int, start: int, stop: int) -> tuple[Floats, Ints, Ints]:
     m, width = y.shape
     distances = np.empty((stop - start, 2))
     counts = np.empty(stop - start, dtype=np.int64)
@@ -104,11 +99,7 @@ def _nearest(x: Floats, y: Floats, band: int, start: int, stop: int) -> tuple[Fl
     return distances, counts, flat[:used]
 
 
-def nearest_by_warping(x: Floats, y: Floats, band: int) -> tuple[Floats, Rows, Rows]:
+def nearest_by_warping(x: Floats, y: Floats, band: int) -> tuple[Floats, Ints, Ints]:
     """For each row of x the two distances (rows, 2); where its nearest rows begin in the list; and this list."""
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        parts = [
-            pool.submit(_nearest, x, y, band, first, min(first + CHUNK, len(x))) for first in range(0, len(x), CHUNK)
-        ]
-    return join([part.result() for part in parts])
+    return in_chunks(len(x), _nearest, x, y, band, chunk=CHUNK)

@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Ints
+
 
 @njit(cache=True)
 def _hash_rows(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -34,9 +36,7 @@ def _same(bits: NDArray[np.uint64], i: int, j: int) -> bool:
 
 
 @njit(cache=True)
-def _classes_from_hashes(
-    bits: NDArray[np.uint64], hashes: NDArray[np.uint64], order: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _classes_from_hashes(bits: NDArray[np.uint64], hashes: NDArray[np.uint64], order: Ints) -> Ints:
     n = bits.shape[0]
     classes = np.empty(n, dtype=np.int64)
     start = 0
@@ -56,9 +56,9 @@ def _classes_from_hashes(
     return classes
 
 
-def row_classes(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
+def row_classes(bits: NDArray[np.uint64]) -> Ints:
     """For each row the position of the first row equal to it."""
     hashes = _hash_rows(bits)
     order = np.argsort(hashes, kind="stable")  # inside a run of equal hashes rows stay in row order
-    classes: NDArray[np.int64] = _classes_from_hashes(bits, hashes, order)
+    classes: Ints = _classes_from_hashes(bits, hashes, order)
     return classes

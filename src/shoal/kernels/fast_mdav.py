@@ -13,8 +13,8 @@ For complete rows, one per subject. Four things are exact although they are chea
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.leaves import (
     Frame,
     Leaves,
@@ -48,7 +48,7 @@ _ROUNDING = 2.0**-52
 _RANGE = (1e-140, 1e140)  # lengths whose squares are safe
 
 
-def fast_mdav_groups(x: NDArray[np.float64], k: int, done: NDArray[np.int64], threads: int = 1) -> NDArray[np.int64]:
+def fast_mdav_groups(x: Floats, k: int, done: Ints, threads: int = 1) -> Ints:
     """Group label of each row, groups numbered in the order they are formed.
 
     `threads` share the building of an index, nothing else: single steps are too short. The groups do not depend on it.
@@ -78,19 +78,19 @@ def fast_mdav_groups(x: NDArray[np.float64], k: int, done: NDArray[np.int64], th
 
 @njit(cache=True, nogil=True)
 def _take_pairs(
-    x: NDArray[np.float64],
+    x: Floats,
     leaves: Leaves,
     frame: Frame,
     at: Place,
     room: Candidates,
     k: int,
-    labels: NDArray[np.int64],
+    labels: Ints,
     label: int,
     stop: int,
     coarse: float,
-    sums: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    done: NDArray[np.int64],
+    sums: Floats,
+    sizes: Floats,
+    done: Ints,
 ) -> int:
     """Form pairs of groups until `stop` rows are left or all are closer than `coarse`; return the next label."""
     group = np.empty(k - 1, dtype=np.int64)
@@ -140,14 +140,7 @@ def _take_pairs(
 
 
 @njit(cache=True)
-def _take(
-    x: NDArray[np.float64],
-    leaves: Leaves,
-    labels: NDArray[np.int64],
-    label: int,
-    row: int,
-    sums: NDArray[np.float64],
-) -> None:
+def _take(x: Floats, leaves: Leaves, labels: Ints, label: int, row: int, sums: Floats) -> None:
     labels[row] = label
     drop_row(leaves, row)
     for c in range(sums.shape[0]):
@@ -155,7 +148,7 @@ def _take(
 
 
 @njit(cache=True, nogil=True)
-def _sums(x: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sums(x: Floats, rows: Ints) -> tuple[Floats, Floats]:
     """Sum of each column, and of its absolute values."""
     sums, sizes = np.zeros(x.shape[1]), np.zeros(x.shape[1])
     for row in rows:

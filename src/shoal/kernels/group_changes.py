@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels.nearest_groups import Floats, Rows, distance
+from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.nearest_groups import distance
 
 LARGEST_IN_CYCLE = 64  # rows of a group; a cycle of three groups tries the product of their sizes
 CLEARLY = 1.0 + 1e-9  # a gain is larger than another only by more than rounding
@@ -29,10 +30,10 @@ class State(NamedTuple):
     """Rows (less a common offset) and their groups, as lists in row order that end in -1."""
 
     y: Floats
-    labels: Rows
-    first: Rows  # row of each group
-    following: Rows  # row in the same group
-    sizes: Rows
+    labels: Ints
+    first: Ints  # row of each group
+    following: Ints  # row in the same group
+    sizes: Ints
     means: Floats
     own: Floats  # squared distance of each row to the mean of its group
     radii: Floats  # largest distance, not squared, of a group's rows to its mean
@@ -109,7 +110,7 @@ def are_apart(s: State, a: int, b: int, k: int) -> bool:
 
 
 @njit(cache=True)
-def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Rows, room: Floats) -> tuple[int, int]:
+def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, room: Floats) -> tuple[int, int]:
     """The pair (i of A or -1, j of B or -1) whose move or swap lowers the loss most; (-1, -1) if none does.
 
     `rows_b` and `room` (3, rows) are written over.
@@ -219,7 +220,7 @@ def cycle_three(s: State, a: int, b: int, c: int, tables: Floats, noise: float) 
 
 
 @njit(cache=True)
-def dissolve(s: State, a: int, near: Rows, noise: float) -> Rows:
+def dissolve(s: State, a: int, near: Ints, noise: float) -> Ints:
     """Move all members of A to near groups if that lowers the loss; return the groups they went to, or none."""
     size = s.sizes[a]
     rows = np.empty(size, dtype=np.int64)

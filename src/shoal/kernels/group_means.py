@@ -8,18 +8,12 @@ the limit, and waking others takes longer than a small panel.
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Floats, Ints
 
 
 @njit(cache=True)
-def _means(
-    x: NDArray[np.float64],
-    members: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    widths: NDArray[np.int64],
-    k: int,
-) -> NDArray[np.float64]:
+def _means(x: Floats, members: Ints, starts: Ints, numbers: Ints, widths: Ints, k: int) -> Floats:
     """`members[starts[g]:starts[g+1]]` are the rows of group g, `numbers` their subjects from 0 to `widths[g]` - 1."""
     n_columns = x.shape[1]
     published = np.empty(x.shape)
@@ -49,9 +43,7 @@ def _means(
     return published
 
 
-def group_means(
-    x: NDArray[np.float64], labels: NDArray[np.int64], subjects: NDArray[np.int64], k: int
-) -> NDArray[np.float64]:
+def group_means(x: Floats, labels: Ints, subjects: Ints, k: int) -> Floats:
     """Every row replaced by the mean of its group; labels and subjects count from 0 without holes."""
     # Sorting is left to numpy: compiled into the kernel it would cost the first user 15 seconds.
     members = np.argsort(labels, kind="stable")  # stable: members stay in row order
@@ -60,5 +52,5 @@ def group_means(
     widths = np.bincount(pairs // (int(subjects.max()) + 1))
     first_pair = np.concatenate([[0], np.cumsum(widths)])
     numbers = (pair_of_row - first_pair[labels])[members]
-    published: NDArray[np.float64] = _means(x, members, starts, numbers, widths, k)
+    published: Floats = _means(x, members, starts, numbers, widths, k)
     return published

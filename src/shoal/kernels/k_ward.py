@@ -29,7 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Floats, Ints
 
 DIRECTIONS = 31  # of a sketch at most; fewer where 8 less hold nine tenths of the variance
 SAMPLE = 500  # rows from which principal directions are found; not worth it for fewer than a fifth of them
@@ -48,18 +49,18 @@ class Groups(NamedTuple):
     Every merge makes a group with a new number, so that a list can hold numbers of groups that are no more.
     """
 
-    means: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    sketches: NDArray[np.float64]  # one column per group
-    number: NDArray[np.int64]
-    near: NDArray[np.int64]  # numbers of the nearest groups by (Ward distance, lowest row), the first `listed` count
-    apart: NDArray[np.float64]  # their distances
-    listed: NDArray[np.int64]
-    beyond: NDArray[np.float64]  # no group outside the list is before this distance and row; -1 for k rows or more
-    beyond_row: NDArray[np.int64]
-    row: NDArray[np.int64]  # by number: the lowest row
-    place: NDArray[np.int64]  # by number: where it is in the arrays above, -1 if it is no more
-    longest: NDArray[np.float64]  # squared distance of the means from the centre, one number
+    means: Floats
+    sizes: Floats
+    sketches: Floats  # one column per group
+    number: Ints
+    near: Ints  # numbers of the nearest groups by (Ward distance, lowest row), the first `listed` count
+    apart: Floats  # their distances
+    listed: Ints
+    beyond: Floats  # no group outside the list is before this distance and row; -1 for k rows or more
+    beyond_row: Ints
+    row: Ints  # by number: the lowest row
+    place: Ints  # by number: where it is in the arrays above, -1 if it is no more
+    longest: Floats  # squared distance of the means from the centre, one number
 
     def without_empty(self) -> "Groups":
         """The same without groups of size 0."""
@@ -78,7 +79,7 @@ class Groups(NamedTuple):
         )
 
 
-def k_ward_groups(x: NDArray[np.float64], k: int, done: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+def k_ward_groups(x: Floats, k: int, done: Ints | None = None) -> Ints:
     """Group label of each row of `x`, which has no gaps and at least k rows; `done` counts merges."""
     labels = np.empty(x.shape[0], dtype=np.int64)
     waiting = [np.arange(x.shape[0])]
@@ -95,13 +96,13 @@ def k_ward_groups(x: NDArray[np.float64], k: int, done: NDArray[np.int64] | None
     return labels
 
 
-def _split(x: NDArray[np.float64], k: int, done: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def _split(x: Floats, k: int, done: Ints | None) -> Ints:
     """One level of the recursion: the lowest row of each row's group."""
     n = x.shape[0]
     centre = x.mean(axis=0)
     p, q, distance = _most_distant(x, centre) if (x != x[0]).any() else (0, 1, 0.0)
     if distance == 0.0:
-        alike: NDArray[np.int64] = np.minimum(np.arange(n) // k, n // k - 1) * k
+        alike: Ints = np.minimum(np.arange(n) // k, n // k - 1) * k
         return alike
 
     names = np.arange(n)
@@ -123,7 +124,7 @@ def _split(x: NDArray[np.float64], k: int, done: NDArray[np.int64] | None) -> ND
     return _agglomerate(means, sizes, centre, k, done)[names]
 
 
-def _most_distant(x: NDArray[np.float64], centre: NDArray[np.float64]) -> tuple[int, int, float]:
+def _most_distant(x: Floats, centre: Floats) -> tuple[int, int, float]:
     """The two most distant rows, the lower one first, and their distance."""
     radius = np.sqrt(_distances(x, centre))
     rows = np.argsort(-radius, kind="stable")
@@ -138,13 +139,7 @@ def _most_distant(x: NDArray[np.float64], centre: NDArray[np.float64]) -> tuple[
     return p, q, largest
 
 
-def _agglomerate(
-    means: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    centre: NDArray[np.float64],
-    k: int,
-    done: NDArray[np.int64] | None,
-) -> NDArray[np.int64]:
+def _agglomerate(means: Floats, sizes: Floats, centre: Floats, k: int, done: Ints | None) -> Ints:
     """Merge until every group has k rows; for each group, named by its lowest row, the one it ended in."""
     n, n_columns = means.shape
     if 5 * n < SAMPLE:
@@ -183,7 +178,7 @@ def _agglomerate(
 
 
 @njit(cache=True)
-def _distances(x: NDArray[np.float64], point: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distances(x: Floats, point: Floats) -> Floats:
     result = np.empty(x.shape[0])
     for i in range(x.shape[0]):
         total = 0.0
@@ -196,7 +191,7 @@ def _distances(x: NDArray[np.float64], point: NDArray[np.float64]) -> NDArray[np
 
 @njit(cache=True)
 def _most_distant_of(
-    x: NDArray[np.float64], rows: NDArray[np.int64], radius: NDArray[np.float64], floor: float, part: int, parts: int
+    x: Floats, rows: Ints, radius: Floats, floor: float, part: int, parts: int
 ) -> tuple[float, int, int]:
     """The largest distance, at least `floor`, of a row part, part + parts, ... to a later one, and the two rows.
 
@@ -223,9 +218,7 @@ def _most_distant_of(
 
 
 @njit(parallel=True, cache=True)
-def _most_distant_of_parts(
-    x: NDArray[np.float64], rows: NDArray[np.int64], radius: NDArray[np.float64], floor: float
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _most_distant_of_parts(x: Floats, rows: Ints, radius: Floats, floor: float) -> tuple[Floats, Ints]:
     largest = np.empty(PARTS)
     pairs = np.empty((PARTS, 2), dtype=np.int64)
     for part in prange(PARTS):
@@ -234,9 +227,7 @@ def _most_distant_of_parts(
 
 
 @njit(cache=True)
-def _draw_sketches(
-    groups: Groups, start: int, stop: int, centre: NDArray[np.float64], directions: NDArray[np.float64]
-) -> None:
+def _draw_sketches(groups: Groups, start: int, stop: int, centre: Floats, directions: Floats) -> None:
     n_columns = centre.shape[0]
     for i in range(start, stop):
         away = groups.means[i] - centre
@@ -336,21 +327,14 @@ def _look_around(groups: Groups, a: int, k: int, offer: bool) -> None:
 
 
 @njit(parallel=True, cache=True)
-def _search(groups: Groups, wanted: NDArray[np.int64], k: int) -> None:
+def _search(groups: Groups, wanted: Ints, k: int) -> None:
     for part in prange(PARTS):
         for i in range(part, wanted.shape[0], PARTS):
             _look_around(groups, wanted[i], k, False)
 
 
 @njit(cache=True, nogil=True)
-def _merge(
-    groups: Groups,
-    centre: NDArray[np.float64],
-    directions: NDArray[np.float64],
-    k: int,
-    new: int,
-    merged_into: NDArray[np.int64],
-) -> int:
+def _merge(groups: Groups, centre: Floats, directions: Floats, k: int, new: int, merged_into: Ints) -> int:
     """Merge until no group is small, or so many are gone that the arrays should close up; return the next number."""
     means, sizes, number, place = groups.means, groups.sizes, groups.number, groups.place
     near, apart, listed = groups.near, groups.apart, groups.listed

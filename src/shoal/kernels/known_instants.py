@@ -7,21 +7,15 @@ out; with none left the distance is infinite. Published series are laid out (ins
 series at one instant lie side by side.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
-from numba import get_num_threads, njit
-from numpy.typing import NDArray
+from numba import njit
 
-from shoal.kernels.nearest_rows import CHUNK, append, join
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.kernels.nearest_rows import append, in_chunks, nearest_of
 
 
 @njit(cache=True, nogil=True)
-def _add(known: float, there: Floats, total: Floats, n_both: Rows) -> None:
+def _add(known: float, there: Floats, total: Floats, n_both: Ints) -> None:
     for j in range(there.shape[0]):
         difference = known - there[j]
         if not np.isnan(difference):
@@ -30,7 +24,7 @@ def _add(known: float, there: Floats, total: Floats, n_both: Rows) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _nearest_at(x: Floats, places: Rows, y: Floats, shift: int, start: int, stop: int) -> tuple[Floats, Rows, Rows]:
+def _nearest_at(x: Floats, places: Ints, y: Floats, shift: int, start: int, stop: int) -> tuple[Floats, Ints, Ints]:
     n_instants, n_channels, m = y.shape
     distances = np.empty((stop - start, 2))
     counts = np.empty(stop - start, dtype=np.int64)
@@ -53,39 +47,24 @@ def _nearest_at(x: Floats, places: Rows, y: Floats, shift: int, start: int, stop
             for j in range(m):
                 if n_both[j] > 0:
                     least[j] = min(least[j], total[j] / n_both[j])
-        best = least.min()
-        second = np.inf
-        n_near = 0
-        for j in range(m):
-            if least[j] == best:
-                near[n_near] = j
-                n_near += 1
-            else:
-                second = min(second, least[j])
-        distances[i - start, 0] = best
-        distances[i - start, 1] = second
+        distances[i - start, 0], distances[i - start, 1], n_near = nearest_of(least, 0.0, near)
         counts[i - start] = n_near
         flat = append(flat, used, near, n_near)
         used += n_near
     return distances, counts, flat[:used]
 
 
-def nearest_at(x: Floats, places: Rows, y: Floats, shift: int) -> tuple[Floats, Rows, Rows]:
+def nearest_at(x: Floats, places: Ints, y: Floats, shift: int) -> tuple[Floats, Ints, Ints]:
     """For each target the distances of the nearest and the next series at its places; and the nearest, by start.
 
     `x` is (targets, points, channels). A place that is not in use has a missing reading,
     and lies out of reach.
     """
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        parts = [
-            pool.submit(_nearest_at, x, places, y, shift, first, min(first + CHUNK, len(x)))
-            for first in range(0, len(x), CHUNK)
-        ]
-    return join([part.result() for part in parts])
+    return in_chunks(len(x), _nearest_at, x, places, y, shift)
 
 
 @njit(cache=True, nogil=True)
-def _tell(near: Rows, y: Floats, x: Floats, known: Flags, within: float, right: Flags) -> None:
+def _tell(near: Ints, y: Floats, x: Floats, known: Bools, within: float, right: Bools) -> None:
     """Mark the instants that are told of one target."""
     n_instants, n_channels, _ = y.shape
     for t in range(n_instants):
@@ -106,7 +85,7 @@ def _tell(near: Rows, y: Floats, x: Floats, known: Flags, within: float, right: 
 
 
 @njit(cache=True, nogil=True)
-def told_instants(start: Rows, which: Rows, y: Floats, x: Floats, known: Flags, within: float) -> Rows:
+def told_instants(start: Ints, which: Ints, y: Floats, x: Floats, known: Bools, within: float) -> Ints:
     """At how many instants outside the known ones all candidates show one value, and that is the target's.
 
     Right is a value within `within` times the size of the reading; `x` is (targets, instants, channels).
@@ -120,7 +99,7 @@ def told_instants(start: Rows, which: Rows, y: Floats, x: Floats, known: Flags, 
 
 
 @njit(cache=True, nogil=True)
-def _chance(total: Floats, n_both: Rows, sizes: Rows, own: Rows) -> tuple[float, float]:
+def _chance(total: Floats, n_both: Ints, sizes: Ints, own: Ints) -> tuple[float, float]:
     """The share of own rows among those nearest; and how much further the next row that is not own is."""
     best = np.inf
     other = np.inf
@@ -146,7 +125,7 @@ def _chance(total: Floats, n_both: Rows, sizes: Rows, own: Rows) -> tuple[float,
 
 
 @njit(cache=True, nogil=True)
-def greedy_instants(x: Floats, y: Floats, sizes: Rows, own: Rows, most: float, n: int) -> tuple[Rows, float]:
+def greedy_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: int) -> tuple[Ints, float]:
     """Up to n instants, each the one that raises the target's chance most, and the chance they give.
 
     Of equal chances the one with the larger margin, of equal margins the first. Ends where `most` is reached, which no
@@ -186,7 +165,7 @@ def greedy_instants(x: Floats, y: Floats, sizes: Rows, own: Rows, most: float, n
 
 
 @njit(cache=True, nogil=True)
-def best_instants(x: Floats, y: Floats, sizes: Rows, own: Rows, most: float, n: int) -> tuple[Rows, float]:
+def best_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: int) -> tuple[Ints, float]:
     """The n instants with the largest chance among all sets of n, the first of equal ones; (instants, channels)."""
     n_instants, n_channels, m = y.shape
     chosen, chance = np.full(n, -1, dtype=np.int64), -1.0

@@ -30,14 +30,15 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Bools, Floats, Ints
 
 SEED_ROUNDS = 3
 LARGE = 2000
 
 
 @njit(cache=True)
-def _between(x: NDArray[np.float64], a: int, b: int) -> float:
+def _between(x: Floats, a: int, b: int) -> float:
     total = 0.0
     for t in range(x.shape[1]):
         d = x[a, t] - x[b, t]
@@ -46,7 +47,7 @@ def _between(x: NDArray[np.float64], a: int, b: int) -> float:
 
 
 @njit(cache=True)
-def _farthest(x: NDArray[np.float64], rows: NDArray[np.int64], seed: int) -> tuple[int, float]:
+def _farthest(x: Floats, rows: Ints, seed: int) -> tuple[int, float]:
     best, width = seed, 0.0
     for row in rows:
         w = _between(x, row, seed)
@@ -56,7 +57,7 @@ def _farthest(x: NDArray[np.float64], rows: NDArray[np.int64], seed: int) -> tup
 
 
 @njit(cache=True)
-def _seeds(x: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[int, int, float]:
+def _seeds(x: Floats, rows: Ints) -> tuple[int, int, float]:
     u = rows[0]
     v, width = _farthest(x, rows, u)
     for _ in range(SEED_ROUNDS):
@@ -68,7 +69,7 @@ def _seeds(x: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[int, int, f
 
 
 @njit(cache=True)
-def _width_with(box: NDArray[np.float64], part: int, x: NDArray[np.float64], row: int) -> float:
+def _width_with(box: Floats, part: int, x: Floats, row: int) -> float:
     """The width of a part, box[part] with low and high, with one more row in it."""
     total = 0.0
     for t in range(x.shape[1]):
@@ -78,14 +79,14 @@ def _width_with(box: NDArray[np.float64], part: int, x: NDArray[np.float64], row
 
 
 @njit(cache=True)
-def _grow(box: NDArray[np.float64], part: int, x: NDArray[np.float64], row: int) -> None:
+def _grow(box: Floats, part: int, x: Floats, row: int) -> None:
     for t in range(x.shape[1]):
         box[part, 0, t] = min(box[part, 0, t], x[row, t])
         box[part, 1, t] = max(box[part, 1, t], x[row, t])
 
 
 @njit(cache=True)
-def _cut(x: NDArray[np.float64], rows: NDArray[np.int64], least: int, large: int) -> int:
+def _cut(x: Floats, rows: Ints, least: int, large: int) -> int:
     """Rearrange rows into the two parts, each in row order; how many are in the first."""
     u, v, width = _seeds(x, rows)
     if width == 0.0:
@@ -134,9 +135,7 @@ def _cut(x: NDArray[np.float64], rows: NDArray[np.int64], least: int, large: int
 
 
 @njit(cache=True, nogil=True)
-def _split_all(
-    x: NDArray[np.float64], order: NDArray[np.int64], starts: NDArray[np.int64], least: int, large: int
-) -> NDArray[np.bool_]:
+def _split_all(x: Floats, order: Ints, starts: Ints, least: int, large: int) -> Bools:
     begins = np.zeros(len(order), dtype=np.bool_)
     ends = np.empty(len(order), dtype=np.int64)  # a stack of the ends of what is still to be split
     for s in range(len(starts) - 1):
@@ -155,7 +154,7 @@ def _split_all(
     return begins
 
 
-def split_sets(x: NDArray[np.float64], sets: NDArray[np.int64], least: int, large: int = LARGE) -> NDArray[np.int64]:
+def split_sets(x: Floats, sets: Ints, least: int, large: int = LARGE) -> Ints:
     """The part of each row, numbered by first row; `sets` numbers the set of each row 0, 1, 2, ..."""
     order = np.argsort(sets, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(sets))])
@@ -163,7 +162,7 @@ def split_sets(x: NDArray[np.float64], sets: NDArray[np.int64], least: int, larg
     return by_first_row(order, np.cumsum(begins) - 1)
 
 
-def by_first_row(order: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+def by_first_row(order: Ints, labels: Ints) -> Ints:
     """The labels of `order`'s rows in row order, numbered again by the first row that has them."""
     found = np.empty(len(order), dtype=np.int64)
     found[order] = labels

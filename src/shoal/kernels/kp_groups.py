@@ -20,17 +20,15 @@ the least; mostly it is the best all the same. That takes a third off the time f
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.kp_index import BoxTree, cheapest, make_tree, take
 
 EXACT_UP_TO = 50_000
 SHARE = 0.9
 
 
-def boxes_of(
-    x: NDArray[np.float64], labels: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+def boxes_of(x: Floats, labels: Ints) -> tuple[Floats, Floats, Ints]:
     """Lowest and highest value of each label at each instant, and its number of rows."""
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
@@ -39,14 +37,7 @@ def boxes_of(
     return np.minimum.reduceat(sorted_rows, starts, axis=0), np.maximum.reduceat(sorted_rows, starts, axis=0), sizes
 
 
-def form_groups(
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    k: int,
-    done: NDArray[np.int64],
-    exact_up_to: int = EXACT_UP_TO,
-) -> NDArray[np.int64]:
+def form_groups(low: Floats, high: Floats, sizes: Ints, k: int, done: Ints, exact_up_to: int = EXACT_UP_TO) -> Ints:
     """The group of each subgroup, numbered by first subgroup; they need k rows in all. Counts rows in done[0]."""
     widths = high - low
     losses = np.zeros(len(sizes))
@@ -76,13 +67,7 @@ def form_groups(
 
 @njit(cache=True, nogil=True)
 def _greedy(
-    tree: BoxTree,
-    by_loss: NDArray[np.int64],
-    k: int,
-    groups: NDArray[np.int64],
-    n_groups: int,
-    share: float,
-    done: NDArray[np.int64],
+    tree: BoxTree, by_loss: Ints, k: int, groups: Ints, n_groups: int, share: float, done: Ints
 ) -> tuple[int, bool]:
     """Fill `groups` until half of the boxes in the tree are gone, or (True) fewer than k rows are left."""
     n_rows = 0
@@ -116,13 +101,7 @@ def _greedy(
     return n_groups, n_rows < k
 
 
-def _join_rest(
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    n_groups: int,
-) -> None:
+def _join_rest(low: Floats, high: Floats, sizes: Ints, groups: Ints, n_groups: int) -> None:
     """Subgroups without a group each join one; they are fewer than k, so looking at all groups is fine."""
     rest = np.flatnonzero(groups < 0)
     if not len(rest):
@@ -143,7 +122,7 @@ def _join_rest(
         n_rows[g] += sizes[s]
 
 
-def _squares(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def _squares(low: Floats, high: Floats) -> Floats:
     """Σ_t (high - low)², added in order."""
     total = np.zeros(len(low))
     for t in range(low.shape[1]):

@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Bools, Floats, Ints
 
 LEAF = 8  # boxes in a leaf
 
@@ -30,22 +31,20 @@ LEAF = 8  # boxes in a leaf
 class BoxTree(NamedTuple):
     """Boxes in the order of the leaves, and the bounds of each node."""
 
-    low: NDArray[np.float64]  # (boxes, instants)
-    high: NDArray[np.float64]
-    size: NDArray[np.int64]
-    number: NDArray[np.int64]
-    taken: NDArray[np.bool_]
-    position: NDArray[np.int64]  # of each number, -1 where it is not in the tree
-    ends: NDArray[np.int64]
-    leaf: NDArray[np.int64]  # of each position
-    bounds: NDArray[np.float64]  # (nodes, 3, instants): least high, greatest low, least width
-    least: NDArray[np.int64]  # (nodes): smallest size; 0 if all below are taken
-    lowest: NDArray[np.int64]  # (nodes): lowest number
+    low: Floats  # (boxes, instants)
+    high: Floats
+    size: Ints
+    number: Ints
+    taken: Bools
+    position: Ints  # of each number, -1 where it is not in the tree
+    ends: Ints
+    leaf: Ints  # of each position
+    bounds: Floats  # (nodes, 3, instants): least high, greatest low, least width
+    least: Ints  # (nodes): smallest size; 0 if all below are taken
+    lowest: Ints  # (nodes): lowest number
 
 
-def make_tree(
-    low: NDArray[np.float64], high: NDArray[np.float64], sizes: NDArray[np.int64], alive: NDArray[np.int64]
-) -> BoxTree:
+def make_tree(low: Floats, high: Floats, sizes: Ints, alive: Ints) -> BoxTree:
     """The tree of the boxes whose numbers are in `alive`, of which there is at least one."""
     depth = max(0, int(np.ceil(np.log2(len(alive) / LEAF))))
     order, ends = _layout(low[alive], high[alive], sizes[alive], depth)
@@ -66,9 +65,7 @@ def make_tree(
     return BoxTree(*ordered, order, np.zeros(len(order), dtype=np.bool_), position, ends, leaf, bounds, least, lowest)
 
 
-def _layout(
-    low: NDArray[np.float64], high: NDArray[np.float64], sizes: NDArray[np.int64], depth: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _layout(low: Floats, high: Floats, sizes: Ints, depth: int) -> tuple[Ints, Ints]:
     """The order of the boxes in 2^depth leaves, and where each leaf begins; all nodes of a level at once."""
     # A third more rows make a box about as much dearer as being away by a third of a usual width.
     width = np.sqrt(np.square(high - low).sum(axis=1)).mean() / sizes.min()
@@ -135,7 +132,7 @@ def take(tree: BoxTree, number: int) -> None:
 
 
 @njit(cache=True)
-def _bound(tree: BoxTree, node: int, box: NDArray[np.float64], n: int) -> float:
+def _bound(tree: BoxTree, node: int, box: Floats, n: int) -> float:
     if tree.least[node] == 0:
         return np.inf
     total = 0.0
@@ -148,7 +145,7 @@ def _bound(tree: BoxTree, node: int, box: NDArray[np.float64], n: int) -> float:
 
 
 @njit(cache=True)
-def cheapest(tree: BoxTree, box: NDArray[np.float64], n: int, share: float) -> int:
+def cheapest(tree: BoxTree, box: Floats, n: int, share: float) -> int:
     """The number of the box with the least (cost, number) for `box`, low and high, of n rows; -1 if all are taken.
 
     With a share below 1, of a box whose cost times `share` is not above the least.

@@ -10,19 +10,17 @@ always has a good leaf: a node is only split when a child has p.
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.kp_tree import Leaves
 
-Similarity = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+Similarity = Callable[[Floats, Floats], Floats]
 
 _DIGITS = 9
 _PAIRS = 500_000  # compared at a time
 
 
-def join_bad_leaves(
-    leaves: Leaves, roots: NDArray[np.int64], shapes: NDArray[np.float64], similarity: Similarity
-) -> NDArray[np.int64]:
+def join_bad_leaves(leaves: Leaves, roots: Ints, shapes: Floats, similarity: Similarity) -> Ints:
     """For each leaf the leaf it is now part of; `shapes` has one row per leaf, `similarity` compares row by row.
 
     The first bad leaf of every tree is placed, then the second, and so on: trees have nothing to do with each other.

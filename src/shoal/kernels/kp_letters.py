@@ -15,11 +15,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats
+
 TOLERANCE = 1e-7
 
 
 @njit(cache=True, nogil=True)
-def letters_of(x: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArray[np.uint8]:
+def letters_of(x: Floats, breaks: Floats) -> NDArray[np.uint8]:
     """For each value its letter, 0 to len(breaks); breaks ascending."""
     n, length = x.shape
     result = np.empty((n, length), dtype=np.uint8)

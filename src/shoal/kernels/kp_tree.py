@@ -27,6 +27,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Ints
+
 Words = Callable[[int], NDArray[np.uint8]]
 """Level to the letters of all rows at that level, (rows, letters)."""
 
@@ -34,13 +36,13 @@ Words = Callable[[int], NDArray[np.uint8]]
 class Leaves(NamedTuple):
     """Rows by leaf, and of each leaf its level and the row whose word it carries."""
 
-    leaf: NDArray[np.int64]
-    level: NDArray[np.int64]
-    first: NDArray[np.int64]
-    good: NDArray[np.bool_]
+    leaf: Ints
+    level: Ints
+    first: Ints
+    good: Bools
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Rows of each leaf."""
         return np.bincount(self.leaf, minlength=len(self.level))
 
@@ -54,9 +56,7 @@ def _same_word(letters: NDArray[np.uint8], i: int, j: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def word_classes(
-    letters: NDArray[np.uint8], rows: NDArray[np.int64], node: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def word_classes(letters: NDArray[np.uint8], rows: Ints, node: Ints) -> tuple[Ints, Ints]:
     """Classes of rows with the same node and word, numbered by first appearance; and the first row of each class.
 
     `node` is by row, like `letters`. A hash only decides which rows are worth comparing.
@@ -89,9 +89,7 @@ def word_classes(
 
 
 @njit(cache=True, nogil=True)
-def _of_one_word(
-    letters: NDArray[np.uint8], rows: NDArray[np.int64], node: NDArray[np.int64], n_nodes: int
-) -> NDArray[np.bool_]:
+def _of_one_word(letters: NDArray[np.uint8], rows: Ints, node: Ints, n_nodes: int) -> Bools:
     """Of each node whether all its rows have the same word; nodes without rows have."""
     first = np.full(n_nodes, -1, dtype=np.int64)
     equal = np.ones(n_nodes, dtype=np.bool_)
@@ -106,24 +104,24 @@ def _of_one_word(
 class _Nodes:
     """Every row's node, and the nodes' levels; nodes are only ever added."""
 
-    def __init__(self, roots: NDArray[np.int64]) -> None:
+    def __init__(self, roots: Ints) -> None:
         self.of_row = np.array(roots, dtype=np.int64)
         self.level = np.ones(int(self.of_row.max()) + 1, dtype=np.int64)
         self.is_small = np.zeros(len(self.level), dtype=np.bool_)  # fewer than 2p rows: to be raised, not split
 
-    def add(self, n_more: int, level: int) -> NDArray[np.int64]:
+    def add(self, n_more: int, level: int) -> Ints:
         ids = len(self.level) + np.arange(n_more)
         self.level = np.concatenate([self.level, np.full(n_more, level)])
         self.is_small = np.concatenate([self.is_small, np.zeros(n_more, dtype=np.bool_)])
         return ids
 
-    def sort_in(self, ids: NDArray[np.int64], sizes: NDArray[np.int64], p: int) -> NDArray[np.int64]:
+    def sort_in(self, ids: Ints, sizes: Ints, p: int) -> Ints:
         """Mark the nodes that are raised from now on; the nodes that are still to be split."""
         self.is_small[ids[(sizes >= p) & (sizes < 2 * p)]] = True
         return ids[sizes >= 2 * p]
 
 
-def create_tree(words: Words, roots: NDArray[np.int64], p: int, max_level: int) -> Leaves:
+def create_tree(words: Words, roots: Ints, p: int, max_level: int) -> Leaves:
     """The leaves of one tree per root; `roots` numbers the root of each row 0, 1, 2, ..."""
     nodes = _Nodes(roots)
     n_roots = len(nodes.level)
@@ -138,9 +136,7 @@ def create_tree(words: Words, roots: NDArray[np.int64], p: int, max_level: int) 
     return _as_leaves(nodes.of_row, nodes.level, p)
 
 
-def _split(
-    nodes: _Nodes, waiting: NDArray[np.int64], letters: NDArray[np.uint8], p: int, level: int
-) -> NDArray[np.int64]:
+def _split(nodes: _Nodes, waiting: Ints, letters: NDArray[np.uint8], p: int, level: int) -> Ints:
     """Split what can be split, from level - 1 to level; gives the nodes to go on with."""
     is_waiting = np.zeros(len(nodes.level), dtype=np.bool_)
     is_waiting[waiting] = True
@@ -176,17 +172,17 @@ def _split(
     return np.concatenate([alone, nodes.sort_in(into[own], sizes[own], p)])
 
 
-def _as_leaves(of_row: NDArray[np.int64], level: NDArray[np.int64], p: int) -> Leaves:
+def _as_leaves(of_row: Ints, level: Ints, p: int) -> Leaves:
     used, first, leaf = np.unique(of_row, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty(len(used), dtype=np.int64)
     place[order] = np.arange(len(used))
     leaf = place[leaf.reshape(-1)]
-    good: NDArray[np.bool_] = np.bincount(leaf) >= p
+    good: Bools = np.bincount(leaf) >= p
     return Leaves(leaf, level[used[order]], first[order], good)
 
 
-def recycle(words: Words, levels: NDArray[np.int64], p: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def recycle(words: Words, levels: Ints, p: int) -> tuple[Ints, Ints]:
     """Put rows of bad leaves together at the highest level at which p of them have the same word (Algorithm 2).
 
     From the highest level of a bad leaf down, while p rows or more are left: of the rows whose leaf has this level or

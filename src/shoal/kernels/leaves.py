@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.lanes import GROUP, STRIDE, WIDTH, fit_box
 
 LONGEST = 16000.0
@@ -56,11 +57,11 @@ class Leaves(NamedTuple):
     full: NDArray[np.int16]
     low: NDArray[np.int16]
     high: NDArray[np.int16]
-    rows: NDArray[np.int64]
-    there: NDArray[np.int64]
-    filled: NDArray[np.int64]
+    rows: Ints
+    there: Ints
+    filled: Ints
     n_left: NDArray[np.int32]
-    place_of: NDArray[np.int64]
+    place_of: Ints
     error: float
     last_error: float
 
@@ -73,8 +74,8 @@ class Frame(NamedTuple):
     of the first that is not due to whole numbers.
     """
 
-    origin: NDArray[np.float64]
-    turn: NDArray[np.float64]
+    origin: Floats
+    turn: Floats
     largest: float
     scale: float
     error: float
@@ -104,7 +105,7 @@ def empty_place(frame: Frame) -> Place:
     )
 
 
-def frame_of(x: NDArray[np.float64], rows: NDArray[np.int64]) -> Frame:
+def frame_of(x: Floats, rows: Ints) -> Frame:
     """Axes for some rows of x, from a sample of them."""
     n_columns = x.shape[1]
     complete = n_columns <= LONG
@@ -131,7 +132,7 @@ def frame_of(x: NDArray[np.float64], rows: NDArray[np.int64]) -> Frame:
     return Frame(origin, turn, largest, scale, beyond_error + np.sqrt(FIRST + SECOND), last_error, beyond_error)
 
 
-def build_leaves(x: NDArray[np.float64], rows: NDArray[np.int64], frame: Frame, threads: int = 1) -> Leaves:
+def build_leaves(x: Floats, rows: Ints, frame: Frame, threads: int = 1) -> Leaves:
     """Leaves over some rows of x; the same for any number of threads."""
     n, (n_columns, n_axes) = len(rows), frame.turn.shape
     y = np.empty((n, FIRST + SECOND + STRIDE if n_axes > _TWO_AXES else FIRST + SECOND), np.int16)
@@ -191,7 +192,7 @@ def _aligned(n: int) -> NDArray[np.int16]:
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
-def _largest(x: NDArray[np.float64], rows: NDArray[np.int64], origin: NDArray[np.float64]) -> float:
+def _largest(x: Floats, rows: Ints, origin: Floats) -> float:
     """Length of the longest row, seen from the origin, or a little more."""
     largest = 0.0
     for i in range(rows.shape[0]):
@@ -206,9 +207,7 @@ def _largest(x: NDArray[np.float64], rows: NDArray[np.int64], origin: NDArray[np
 
 
 @njit(cache=True, nogil=True)
-def _centre(
-    x: NDArray[np.float64], rows: NDArray[np.int64], origin: NDArray[np.float64], points: NDArray[np.float64]
-) -> None:
+def _centre(x: Floats, rows: Ints, origin: Floats, points: Floats) -> None:
     """Some rows seen from the origin, into room that is used again: fresh memory costs more than the subtraction."""
     for i in range(rows.shape[0]):
         row = x[rows[i]]
@@ -224,12 +223,7 @@ def _round(value: float) -> np.int16:
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
 def _store(
-    turned: NDArray[np.float64],
-    points: NDArray[np.float64],
-    scale: float,
-    y: NDArray[np.int16],
-    full: NDArray[np.int16],
-    rows: NDArray[np.int64],
+    turned: Floats, points: Floats, scale: float, y: NDArray[np.int16], full: NDArray[np.int16], rows: Ints
 ) -> tuple[float, float]:
     """Coordinates of points and the lengths beyond them, last step first; of long ones their columns in those `rows`.
 
@@ -275,7 +269,7 @@ def _store(
 
 
 @njit(cache=True, nogil=True)
-def _cut(first: NDArray[np.int16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _cut(first: NDArray[np.int16]) -> tuple[Ints, Ints]:
     """Halve along the value of the first step that varies most, in a sample, until every part fits into a leaf.
 
     Returns the rows in order and where in it each leaf ends.
@@ -318,7 +312,7 @@ def _cut(first: NDArray[np.int16]) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
-def select(keys: NDArray[Any], order: NDArray[np.int64], k: int) -> None:
+def select(keys: NDArray[Any], order: Ints, k: int) -> None:
     """Rearrange both so that the k lowest keys come first (Hoare 1961)."""
     low, high = 0, keys.shape[0] - 1
     while low < high:
@@ -343,9 +337,7 @@ def select(keys: NDArray[Any], order: NDArray[np.int64], k: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _fill(
-    leaves: Leaves, rows: NDArray[np.int64], order: NDArray[np.int64], ends: NDArray[np.int64], y: NDArray[np.int16]
-) -> None:
+def _fill(leaves: Leaves, rows: Ints, order: Ints, ends: Ints, y: NDArray[np.int16]) -> None:
     start = 0
     for leaf in range(ends.shape[0]):
         for slot in range(WIDTH):
@@ -418,7 +410,7 @@ def beyond_first(leaves: Leaves, place: int) -> int:
 
 
 @njit(cache=True)
-def place_of_point(frame: Frame, point: NDArray[np.float64], at: Place) -> None:
+def place_of_point(frame: Frame, point: Floats, at: Place) -> None:
     """The coordinates of any point among the rows."""
     n_columns, n_axes = frame.turn.shape
     centred, turned = np.zeros((1, n_columns)), np.zeros((1, n_axes))

@@ -11,17 +11,11 @@ r is rounded differently for y and 2 y. So series within TOLERANCE of the best a
 is 0.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
-from numba import get_num_threads, njit
-from numpy.typing import NDArray
+from numba import njit
 
-from shoal.kernels.nearest_rows import CHUNK, append, join
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.kernels.nearest_rows import append, in_chunks, nearest_of
 
 TOLERANCE = 1e-12
 LEAST = 3  # points that a fit with two parameters needs to say anything
@@ -34,7 +28,7 @@ def _varies(squares: float, n: int, first: float) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _compare(x: Floats, places: Rows, s: int, y: Floats) -> tuple[float, float, float]:
+def _compare(x: Floats, places: Ints, s: int, y: Floats) -> tuple[float, float, float]:
     """Unlikeness of known readings and one series, infinite where too few are common; and the fit a + b y of x."""
     n = 0
     first_x, first_y, sum_x, sum_y = 0.0, 0.0, 0.0, 0.0
@@ -70,7 +64,7 @@ def _compare(x: Floats, places: Rows, s: int, y: Floats) -> tuple[float, float, 
 
 
 @njit(cache=True, nogil=True)
-def _unlikeness(x: Floats, places: Rows, y: Floats, j: int, shift: int, fit: Floats) -> float:
+def _unlikeness(x: Floats, places: Ints, y: Floats, j: int, shift: int, fit: Floats) -> float:
     """The smallest over shifts of one target and one series; fit[0] takes a and b of every channel there."""
     n_channels = y.shape[1]
     least = np.inf
@@ -90,7 +84,7 @@ def _unlikeness(x: Floats, places: Rows, y: Floats, j: int, shift: int, fit: Flo
 
 
 @njit(cache=True, nogil=True)
-def _most_alike(x: Floats, places: Rows, y: Floats, shift: int, start: int, stop: int) -> tuple[Floats, Rows, Rows]:
+def _most_alike(x: Floats, places: Ints, y: Floats, shift: int, start: int, stop: int) -> tuple[Floats, Ints, Ints]:
     m = y.shape[2]
     distances = np.empty((stop - start, 2))
     counts = np.empty(stop - start, dtype=np.int64)
@@ -102,49 +96,35 @@ def _most_alike(x: Floats, places: Rows, y: Floats, shift: int, start: int, stop
     for i in range(start, stop):
         for j in range(m):
             least[j] = _unlikeness(x[i], places[i], y, j, shift, fit)
-        best = least.min()
-        second = np.inf
-        n_near = 0
-        for j in range(m):
-            if least[j] <= best + TOLERANCE:
-                near[n_near] = j
-                n_near += 1
-            else:
-                second = min(second, least[j])
+        best, distances[i - start, 1], n_near = nearest_of(least, TOLERANCE, near)
         distances[i - start, 0] = best if best > TOLERANCE else 0.0
-        distances[i - start, 1] = second
         counts[i - start] = n_near
         flat = append(flat, used, near, n_near)
         used += n_near
     return distances, counts, flat[:used]
 
 
-def most_alike(x: Floats, places: Rows, y: Floats, shift: int) -> tuple[Floats, Rows, Rows]:
+def most_alike(x: Floats, places: Ints, y: Floats, shift: int) -> tuple[Floats, Ints, Ints]:
     """For each target u of the series most like it and of the next; and those most like it, by start.
 
     `x` is (targets, points, channels), `y` (instants, channels, series).
     """
     x, places = np.ascontiguousarray(x), np.ascontiguousarray(places)
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        parts = [
-            pool.submit(_most_alike, x, places, y, shift, first, min(first + CHUNK, len(x)))
-            for first in range(0, len(x), CHUNK)
-        ]
-    return join([part.result() for part in parts])
+    return in_chunks(len(x), _most_alike, x, places, y, shift)
 
 
 @njit(cache=True, nogil=True)
 def _tell(
-    near: Rows,
+    near: Ints,
     y: Floats,
     seen: Floats,
-    places: Rows,
+    places: Ints,
     shift: int,
     x: Floats,
-    known: Flags,
+    known: Bools,
     within: float,
     fit: Floats,
-    right: Flags,
+    right: Bools,
 ) -> None:
     """Mark the instants that are told of one target."""
     n_instants, n_channels, _ = y.shape
@@ -167,16 +147,8 @@ def _tell(
 
 @njit(cache=True, nogil=True)
 def told_by_fit(
-    start: Rows,
-    which: Rows,
-    y: Floats,
-    seen: Floats,
-    places: Rows,
-    shift: int,
-    x: Floats,
-    known: Flags,
-    within: float,
-) -> Rows:
+    start: Ints, which: Ints, y: Floats, seen: Floats, places: Ints, shift: int, x: Floats, known: Bools, within: float
+) -> Ints:
     """At how many instants outside the known ones every candidate, brought to scale by its own fit, is right.
 
     Right is a value within `within` times the size of the reading; `seen` are the readings as known at `places`, `x`

@@ -22,18 +22,12 @@ O(attributes² · rows) for each level of cuts.
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Bools, Floats, Ints
 
 
 @njit(cache=True)
-def mondrian_groups(
-    ranks: NDArray[np.int64],
-    values: NDArray[np.float64],
-    is_number: NDArray[np.bool_],
-    order: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    l: int,
-) -> NDArray[np.int64]:
+def mondrian_groups(ranks: Ints, values: Floats, is_number: Bools, order: Ints, codes: Ints, l: int) -> Ints:
     """The group of each row, numbered from the lowest part.
 
     ranks, values
@@ -100,14 +94,7 @@ def mondrian_groups(
 
 
 @njit(cache=True)
-def _width(
-    ranks: NDArray[np.int64],
-    values: NDArray[np.float64],
-    is_number: bool,
-    order: NDArray[np.int64],
-    begin: int,
-    end: int,
-) -> float:
+def _width(ranks: Ints, values: Floats, is_number: bool, order: Ints, begin: int, end: int) -> float:
     """How far the known numbers reach, or how many words there are beyond the first."""
     if is_number:
         first = begin
@@ -123,19 +110,19 @@ def _width(
 
 
 @njit(cache=True)
-def _is_mixed(values: NDArray[np.float64], is_number: bool, order: NDArray[np.int64], begin: int, end: int) -> bool:
+def _is_mixed(values: Floats, is_number: bool, order: Ints, begin: int, end: int) -> bool:
     return bool(is_number and np.isnan(values[order[begin]]) and not np.isnan(values[order[end - 1]]))
 
 
 @njit(cache=True)
 def _find_cut(
-    ranks: NDArray[np.int64],
-    values: NDArray[np.float64],
+    ranks: Ints,
+    values: Floats,
     is_number: bool,
-    order: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    tallies: NDArray[np.int64],
-    often: NDArray[np.int64],
+    order: Ints,
+    codes: Ints,
+    tallies: Ints,
+    often: Ints,
     l: int,
     begin: int,
     end: int,
@@ -181,7 +168,7 @@ def _find_cut(
 
 
 @njit(cache=True)
-def _part(order: NDArray[np.int64], above: NDArray[np.bool_], buffer: NDArray[np.int64], begin: int, end: int) -> None:
+def _part(order: Ints, above: Bools, buffer: Ints, begin: int, end: int) -> None:
     """Rows below the cut first, each side in the order it had."""
     place = begin
     n_above = 0

@@ -9,10 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numba import get_num_threads, njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from shoal.kernels.arrays import Floats, Ints
 
 MOST_COMPARED = 1500  # groups of which each is compared with all others
 MOST_SCANNED = 200_000_000  # pairs of groups: exact up to 14 000 groups, about a second
@@ -30,7 +28,7 @@ def distance(a: Floats, b: Floats) -> np.float64:
 
 
 @njit(cache=True, nogil=True)
-def means_and_loss(y: Floats, labels: Rows, g: int) -> tuple[Floats, float]:
+def means_and_loss(y: Floats, labels: Ints, g: int) -> tuple[Floats, float]:
     """The mean of each group, summed in row order, and the loss, summed from left to right."""
     sizes = np.zeros(g)
     means = np.zeros((g, y.shape[1]))
@@ -51,7 +49,7 @@ def means_and_loss(y: Floats, labels: Rows, g: int) -> tuple[Floats, float]:
 
 @njit(cache=True, nogil=True)
 def _nearest_means(
-    means: Floats, scores: Floats, order: Rows, window: int, near: Rows, distances: Floats, start: int, stop: int
+    means: Floats, scores: Floats, order: Ints, window: int, near: Ints, distances: Floats, start: int, stop: int
 ) -> None:
     """Fill `near` and `distances` for the groups order[start:stop], looking at about `window` others of each."""
     g, n_columns = means.shape
@@ -95,7 +93,7 @@ def _nearest_means(
 
 
 @njit(cache=True, nogil=True)
-def _nearest_of_all(means: Floats, near: Rows) -> None:
+def _nearest_of_all(means: Floats, near: Ints) -> None:
     """Fill `near` from the distances to all other groups; of equally near ones the first by position comes first."""
     g, n_columns = means.shape
     n_near = near.shape[1]
@@ -136,7 +134,7 @@ def _principal_scores(means: Floats) -> Floats:
     return scaled
 
 
-def nearest_groups(means: Floats, n_near: int, threads: int | None = None) -> Rows:
+def nearest_groups(means: Floats, n_near: int, threads: int | None = None) -> Ints:
     """For each group the `n_near` others (or all there are) with the nearest means, nearest first."""
     g = means.shape[0]
     near = np.empty((g, min(n_near, g - 1)), dtype=np.int64)

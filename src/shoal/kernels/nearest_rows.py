@@ -6,23 +6,22 @@ Next to it the distance of the next row that is further away, infinite if there 
 for every j, so equal rows are equally near to the last bit. Ties come by row position.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numba import get_num_threads, njit
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.nearest_groups import distance
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 BLOCK = 32  # columns between two looks at whether a row is already too far
 CHUNK = 64  # targets one thread takes at a time
 
 
 @njit(cache=True, nogil=True)
-def append(flat: Rows, used: int, found: Rows, n_found: int) -> Rows:
+def append(flat: Ints, used: int, found: Ints, n_found: int) -> Ints:
     """The list with the found rows at its end, moved to a larger one where it is full."""
     if used + n_found > flat.shape[0]:
         larger = np.empty(max(2 * flat.shape[0], used + n_found), dtype=np.int64)
@@ -30,6 +29,21 @@ def append(flat: Rows, used: int, found: Rows, n_found: int) -> Rows:
         flat = larger
     flat[used : used + n_found] = found[:n_found]
     return flat
+
+
+@njit(cache=True, nogil=True)
+def nearest_of(least: Floats, tolerance: float, near: Ints) -> tuple[float, float, int]:
+    """The smallest distance, the smallest beyond a tolerance of it, and how many rows are within, for `near`."""
+    best = least.min()
+    second = np.inf
+    n_near = 0
+    for j in range(least.shape[0]):
+        if least[j] <= best + tolerance:
+            near[n_near] = j
+            n_near += 1
+        else:
+            second = min(second, least[j])
+    return best, second, n_near
 
 
 @njit(cache=True, nogil=True)
@@ -46,8 +60,8 @@ def _mean_square(a: Floats, b: Floats) -> float:
 
 @njit(cache=True, nogil=True)
 def _nearest(
-    x: Floats, y: Floats, of_x: Rows, of_y: Rows, gaps: bool, start: int, stop: int
-) -> tuple[Floats, Rows, Rows]:
+    x: Floats, y: Floats, of_x: Ints, of_y: Ints, gaps: bool, start: int, stop: int
+) -> tuple[Floats, Ints, Ints]:
     m, width = y.shape
     distances = np.empty((stop - start, 2))
     counts = np.empty(stop - start, dtype=np.int64)
@@ -88,8 +102,8 @@ def _nearest(
 
 
 def nearest_rows(
-    x: Floats, y: Floats, of_x: Rows | None = None, of_y: Rows | None = None, gaps: bool | None = None
-) -> tuple[Floats, Rows, Rows]:
+    x: Floats, y: Floats, of_x: Ints | None = None, of_y: Ints | None = None, gaps: bool | None = None
+) -> tuple[Floats, Ints, Ints]:
     """For each row of x the two distances (rows, 2); where its nearest rows begin in the list; and this list.
 
     Rows of y with the same number as the row of x, in `of_y` and `of_x`, are passed over. Where y is only a block of
@@ -100,17 +114,15 @@ def nearest_rows(
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     of_x = np.full(len(x), -1, dtype=np.int64) if of_x is None else of_x
     of_y = np.zeros(len(y), dtype=np.int64) if of_y is None else of_y
-    # Threads over a compiled loop: a parallel one would cost the first user three seconds.
+    return in_chunks(len(x), _nearest, x, y, of_x, of_y, gaps)
+
+
+def in_chunks(n: int, search: Callable[..., Any], *given: Any, chunk: int = CHUNK) -> tuple[Floats, Ints, Ints]:
+    """What a compiled search finds for n targets: it takes what is given, and the first and the end of some of them.
+
+    On threads over a compiled loop: a parallel one would cost the first user three seconds.
+    """
     with ThreadPoolExecutor(get_num_threads()) as pool:
-        parts = [
-            pool.submit(_nearest, x, y, of_x, of_y, gaps, first, min(first + CHUNK, len(x)))
-            for first in range(0, len(x), CHUNK)
-        ]
-    return join([part.result() for part in parts])
-
-
-def join(parts: list[tuple[Floats, Rows, Rows]]) -> tuple[Floats, Rows, Rows]:
-    """Results of several chunks as one."""
-    distances = np.concatenate([part[0] for part in parts])
-    start = np.concatenate([[0], np.cumsum(np.concatenate([part[1] for part in parts]))])
-    return distances, start, np.concatenate([part[2] for part in parts])
+        parts = [pool.submit(search, *given, first, min(first + chunk, n)) for first in range(0, n, chunk)]
+    distances, counts, found = (np.concatenate(part) for part in zip(*(part.result() for part in parts), strict=True))
+    return distances, np.concatenate([[0], np.cumsum(counts)]), found

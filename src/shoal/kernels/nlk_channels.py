@@ -21,17 +21,17 @@ import heapq
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.mdav import mdav_groups
-from shoal.kernels.nlk_intervals import Floats, Labels, Loss, Representative, publish_labels
+from shoal.kernels.nlk_intervals import Labels, Loss, Representative, publish_labels
 from shoal.kernels.refine import refine_groups, renumber
 
 CHANGES_PER_SERIES = 2000  # that refining looks at, at each instant
 
 
 @njit(cache=True)
-def _loss_without(z: Floats, members: NDArray[np.int64], left_out: int, squared: bool, median: bool) -> float:
+def _loss_without(z: Floats, members: Ints, left_out: int, squared: bool, median: bool) -> float:
     """Loss of the members but the one at position `left_out`, or of all if that is -1."""
     size = members.shape[0] - (left_out >= 0)
     values = np.empty(size)
@@ -59,9 +59,7 @@ def _loss_without(z: Floats, members: NDArray[np.int64], left_out: int, squared:
 
 
 @njit(cache=True)
-def _best_leaver(
-    z: Floats, members: NDArray[np.int64], left: NDArray[np.int64], squared: bool, median: bool
-) -> tuple[float, int]:
+def _best_leaver(z: Floats, members: Ints, left: Ints, squared: bool, median: bool) -> tuple[float, int]:
     """The largest gain by leaving of a member with budget left, and its position; (0, -1) if none gains."""
     best, position = 0.0, -1
     loss = _loss_without(z, members, -1, squared, median)
@@ -73,7 +71,7 @@ def _best_leaver(
     return best, position
 
 
-def _grouped(at_t: Floats, k: int) -> NDArray[np.int64]:
+def _grouped(at_t: Floats, k: int) -> Ints:
     """Groups of at least k at one instant."""
     n = at_t.shape[0]
     first = mdav_groups(at_t, np.arange(n), k, np.zeros(1, dtype=np.int64))
@@ -90,7 +88,7 @@ def cell_losses(z: Floats, labels: Labels, loss: Loss, representative: Represent
     return losses
 
 
-def _grouped_anew(z: Floats, losses: Floats, k: int, budget: int, done: NDArray[np.int64]) -> Labels:
+def _grouped_anew(z: Floats, losses: Floats, k: int, budget: int, done: Ints) -> Labels:
     """Step 2 at every instant, whether or not it lowers the loss."""
     n, n_instants = losses.shape
     alone = np.zeros(losses.shape, dtype=np.bool_)
@@ -114,7 +112,7 @@ def _take_out(z: Floats, labels: Labels, k: int, budget: int, squared: bool, med
     for t in range(n_instants):
         left -= np.bincount(labels[:, t])[labels[:, t]] == 1
     taken = labels.astype(np.int64)
-    groups: dict[tuple[int, int], NDArray[np.int64]] = {}
+    groups: dict[tuple[int, int], Ints] = {}
     waiting: list[tuple[float, int, int, int]] = []
 
     def offer(t: int, group: int) -> None:
@@ -148,7 +146,7 @@ def standardized(x: Floats) -> Floats:
 
 
 def channel_groups(
-    x: Floats, k: int, budget: int, loss: Loss, representative: Representative, done: NDArray[np.int64]
+    x: Floats, k: int, budget: int, loss: Loss, representative: Representative, done: Ints
 ) -> tuple[Labels, float]:
     """Group labels (series, instants) and their loss in the standardized channels.
 

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Ints
 from shoal.kernels.equal_rows import row_classes
 from shoal.kernels.nlk_labels import Groups, make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, RAN_OUT, Work, add_group, make_work, search
@@ -27,15 +28,15 @@ class Breach(NamedTuple):
 
     status: int  # NOTHING: it holds; FOUND: it does not; RAN_OUT: the limit ran out, undecided
     series: int  # position, -1 without a breach
-    known: NDArray[np.int64]  # n instants, ascending
-    inferred: NDArray[np.int64]  # l - n or more instants, ascending
+    known: Ints  # n instants, ascending
+    inferred: Ints  # l - n or more instants, ascending
     at_most: int  # no adversary with n instants infers more than this, if nothing was found
     nodes: int
 
 
 def find_breach(
     labels: NDArray[np.int32],
-    subjects: NDArray[np.int64],
+    subjects: Ints,
     n: int,
     l: int,
     k: int,
@@ -67,9 +68,7 @@ def find_breach(
     return Breach(FOUND, int(series), known, inferred, 0, nodes)
 
 
-def fill_up(
-    groups: Groups, small: NDArray[np.bool_], f: int, known: NDArray[np.int64], n: int, r: int, k: int, work: Work
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def fill_up(groups: Groups, small: Bools, f: int, known: Ints, n: int, r: int, k: int, work: Work) -> tuple[Ints, Ints]:
     """`known` and further instants, n in all, so that r are still inferred if they were; and what is inferred then.
 
     Needs n + r instants.
@@ -83,15 +82,7 @@ def fill_up(
 
 @njit(cache=True)
 def _search_all(
-    groups: Groups,
-    small: NDArray[np.bool_],
-    suspects: NDArray[np.int64],
-    n: int,
-    r: int,
-    k: int,
-    nowhere: int,
-    limit: int,
-    work: Work,
+    groups: Groups, small: Bools, suspects: Ints, n: int, r: int, k: int, nowhere: int, limit: int, work: Work
 ) -> tuple[int, int, int, int]:
     # `nowhere` is -1: as a literal it would make numba compile the search once more.
     undecided = np.ones(suspects.shape[0], dtype=np.bool_)
@@ -112,7 +103,7 @@ def _search_all(
 
 
 @njit(cache=True)
-def candidates(groups: Groups, f: int, known: NDArray[np.int64], most: int, out: NDArray[np.int64]) -> int:
+def candidates(groups: Groups, f: int, known: Ints, most: int, out: Ints) -> int:
     """Write the series equal to f at all known instants to `out`; their number, or most + 1 if it is above `most`."""
     if known.shape[0] == 0:
         if out.shape[0] > most:
@@ -143,9 +134,7 @@ def candidates(groups: Groups, f: int, known: NDArray[np.int64], most: int, out:
 
 
 @njit(cache=True)
-def inferred_by(
-    groups: Groups, small: NDArray[np.bool_], f: int, known: NDArray[np.int64], k: int, work: Work
-) -> NDArray[np.bool_]:
+def inferred_by(groups: Groups, small: Bools, f: int, known: Ints, k: int, work: Work) -> Bools:
     """Which instants someone infers about series f who knows exactly these instants."""
     inferred = np.zeros(small.shape[0], dtype=np.bool_)
     out = np.empty(groups.order.shape[1], dtype=np.int64)

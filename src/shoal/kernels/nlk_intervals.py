@@ -27,7 +27,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from shoal.kernels.arrays import Floats
+
 Labels = NDArray[np.int32]
 Loss = Literal["absolute", "squared"]
 Representative = Literal["mean", "median"]

@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Ints
+
 
 class Groups(NamedTuple):
     """A partition of the series at every instant; arrays are (instants, series) but for the last two."""
@@ -23,7 +25,7 @@ class Groups(NamedTuple):
     order: NDArray[np.int32]  # series, group after group
     stop: NDArray[np.int32]  # at the start of a group: where it ends
     crowd: NDArray[np.int32]  # at the start of a group: its number of different subjects
-    subject: NDArray[np.int64]  # of each series, 0, 1, 2, ...
+    subject: Ints  # of each series, 0, 1, 2, ...
     most: int  # the largest number of series that one subject has
 
 
@@ -33,7 +35,7 @@ def instant_labels(bits: NDArray[np.uint64]) -> NDArray[np.int32]:
     return labels
 
 
-def make_groups(labels: NDArray[np.int32], subjects: NDArray[np.int64]) -> Groups:
+def make_groups(labels: NDArray[np.int32], subjects: Ints) -> Groups:
     """The partition of labels (series, instants); inside a group series stay in row order."""
     shape = labels.shape[1], labels.shape[0]
     start, order, stop, crowd = (np.zeros(shape, dtype=np.int32) for _ in range(4))
@@ -106,9 +108,7 @@ def _fill(labels: NDArray[np.int32], groups: Groups) -> None:
 
 
 @njit(cache=True)
-def distinct_subjects(
-    order: NDArray[np.int32], begin: int, end: int, subject: NDArray[np.int64], seen: NDArray[np.int64], mark: int
-) -> int:
+def distinct_subjects(order: NDArray[np.int32], begin: int, end: int, subject: Ints, seen: Ints, mark: int) -> int:
     """Number of different subjects in a run; `mark` must not have been used in `seen` before."""
     count = 0
     for p in range(begin, end):
@@ -120,7 +120,7 @@ def distinct_subjects(
 
 
 @njit(cache=True)
-def small_instants(groups: Groups, k: int) -> NDArray[np.bool_]:
+def small_instants(groups: Groups, k: int) -> Bools:
     """For each series the instants at which its own group is below k, (series, instants)."""
     n_instants, n = groups.order.shape
     small = np.empty((n, n_instants), dtype=np.bool_)

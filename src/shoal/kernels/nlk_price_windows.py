@@ -25,7 +25,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from shoal.kernels.nlk_intervals import N_BELOW, SQUARES, SUM_BELOW, TOTAL, Floats, Labels, run_losses
+from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.nlk_intervals import N_BELOW, SQUARES, SUM_BELOW, TOTAL, Labels, run_losses
 
 Rows = NDArray[np.int32]
 
@@ -215,14 +216,7 @@ def _two_least(best: float, hole: int, other: float, cost: float, q: int) -> tup
 
 @njit(cache=True)
 def _fill_gains(
-    rows: Rows,
-    price: Floats,
-    k: int,
-    runs: Floats,
-    holed: Floats,
-    holes: Rows,
-    lowest: Floats,
-    gains: Floats,
+    rows: Rows, price: Floats, k: int, runs: Floats, holed: Floats, holes: Rows, lowest: Floats, gains: Floats
 ) -> None:
     n = rows.shape[0]
     onward = np.zeros(n + 1)
@@ -252,7 +246,7 @@ def _fill_gains(
 
 
 @njit(cache=True)
-def _fill_labels(rows: Rows, k: int, holes: Rows, last_length: NDArray[np.int64], labels: Labels) -> None:
+def _fill_labels(rows: Rows, k: int, holes: Rows, last_length: Ints, labels: Labels) -> None:
     """`last_length` is that of the last window of the first j places, negative if it has a hole."""
     n_groups = 0
     j = rows.shape[0]

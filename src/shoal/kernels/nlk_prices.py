@@ -33,10 +33,9 @@ No step depends on the number of threads or on the clock.
 
 import numpy as np
 from numba import njit, prange
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.kernels.nlk_intervals import (
-    Floats,
     Labels,
     Loss,
     Representative,
@@ -54,8 +53,6 @@ MOVES = 12  # rounds of moving permissions at most
 LEAST_FALL = 2e-4  # the share of the loss that a round of moves must gain
 SERIES_PER_MOVE = 200  # at one instant, one permission per so many series comes or goes in a round
 
-Allowed = NDArray[np.bool_]
-
 
 def n_steps(n_instants: int) -> int:
     """How far `done` counts in `priced_groups`."""
@@ -66,9 +63,9 @@ def n_steps(n_instants: int) -> int:
 def _solve(
     v: Floats,
     rows: Rows,
-    which: NDArray[np.int64],
+    which: Ints,
     prices: Floats,
-    allowed: Allowed,
+    allowed: Bools,
     kind: tuple[int, bool, bool, bool],
     gains: Floats,
     labels: Labels,
@@ -91,7 +88,7 @@ def _solve(
 class _Instants:
     """The sorted panel and what was last found at its instants: gains, labels, least loss plus prices."""
 
-    def __init__(self, x: Floats, k: int, squared: bool, median: bool, done: NDArray[np.int64]) -> None:
+    def __init__(self, x: Floats, k: int, squared: bool, median: bool, done: Ints) -> None:
         self.v, self.rows = sorted_instants(x)
         self.k, self.squared, self.median, self.done = k, squared, median, done
         self.gains = np.empty(self.v.shape)
@@ -102,11 +99,11 @@ class _Instants:
         """Solve all instants at these prices; the sum of least loss plus prices."""
         return self._solve(np.arange(self.v.shape[0]), prices, np.empty((0, 0), dtype=np.bool_), with_holes)
 
-    def solve_if(self, allowed: Allowed, which: NDArray[np.int64], *, with_holes: bool = True) -> float:
+    def solve_if(self, allowed: Bools, which: Ints, *, with_holes: bool = True) -> float:
         """Solve the instants `which`, series being alone only where allowed; the loss of all instants."""
         return self._solve(which, np.empty(0), allowed, with_holes)
 
-    def _solve(self, which: NDArray[np.int64], prices: Floats, allowed: Allowed, with_holes: bool) -> float:
+    def _solve(self, which: Ints, prices: Floats, allowed: Bools, with_holes: bool) -> float:
         kind = (self.k, self.squared, self.median, with_holes)
         _solve(self.v, self.rows, which, prices, allowed, kind, self.gains, self.labels, self.lowest)
         self.done[0] += self.v.shape[0]
@@ -142,7 +139,7 @@ def _raise_and_lower(instants: _Instants, budget: int, rounding: float) -> tuple
     return max(0.0, *bounds), best_gains
 
 
-def _where_most(gains: Floats, budget: int) -> Allowed:
+def _where_most(gains: Floats, budget: int) -> Bools:
     """Each series allowed at the `budget` instants where it gains most, the earlier of equal ones."""
     chosen = np.argsort(-gains.T, axis=1, kind="stable")[:, :budget]
     allowed = np.zeros(gains.shape, dtype=np.bool_)
@@ -150,7 +147,7 @@ def _where_most(gains: Floats, budget: int) -> Allowed:
     return allowed
 
 
-def _moved(gains: Floats, allowed: Allowed, most: int) -> Allowed:
+def _moved(gains: Floats, allowed: Bools, most: int) -> Bools:
     """Each series' least useful permission moved to where it gains more; the largest differences first.
 
     At most `most` permissions come or go at any instant.
@@ -195,7 +192,7 @@ def _solution(instants: _Instants, gains: Floats, budget: int) -> Labels:
 
 
 def priced_groups(
-    x: Floats, k: int, budget: int, loss: Loss, representative: Representative, done: NDArray[np.int64]
+    x: Floats, k: int, budget: int, loss: Loss, representative: Representative, done: Ints
 ) -> tuple[Labels, float, float]:
     """Group labels (series, instants), their loss, and the lower bound of the module's definition.
 

@@ -31,6 +31,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Ints
 from shoal.kernels.nlk_labels import Groups
 
 NOTHING, FOUND, RAN_OUT = 0, 1, 2
@@ -42,14 +43,14 @@ class Work(NamedTuple):
 
     equal: NDArray[np.uint64]  # (instants, words): G(t)
     members: NDArray[np.uint64]  # (levels, words): C
-    target: NDArray[np.bool_]  # (levels, instants)
+    target: Bools  # (levels, instants)
     allowed: NDArray[np.int32]  # (levels, instants): instants to try, in order
-    level: NDArray[np.int64]  # (levels, 3): how many are allowed, which is next, how many are in K
+    level: Ints  # (levels, 3): how many are allowed, which is next, how many are in K
     known: NDArray[np.int32]  # K
     words: NDArray[np.uint64]  # (3, words)
-    counts: NDArray[np.int64]  # (2, instants)
-    marks: NDArray[np.int64]  # (2, series): groups and subjects already counted
-    clock: NDArray[np.int64]  # the last mark given out
+    counts: Ints  # (2, instants)
+    marks: Ints  # (2, series): groups and subjects already counted
+    clock: Ints  # the last mark given out
 
 
 def make_work(n_series: int, n_instants: int, n: int) -> Work:
@@ -283,16 +284,7 @@ def _open(groups: Groups, f: int, n: int, r: int, k: int, must: int, d: Any, wor
 
 @njit(cache=True)
 def search(
-    groups: Groups,
-    small: NDArray[np.bool_],
-    f: int,
-    n: int,
-    r: int,
-    k: int,
-    first: int,
-    must: int,
-    limit: int,
-    work: Work,
+    groups: Groups, small: Bools, f: int, n: int, r: int, k: int, first: int, must: int, limit: int, work: Work
 ) -> tuple[int, int, int]:
     """Search for K with at most n instants that infers r about series f: status, size of K (in work.known), nodes.
 

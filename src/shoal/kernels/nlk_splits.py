@@ -35,6 +35,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.kernels.nlk_check import candidates
 from shoal.kernels.nlk_labels import Groups, distinct_subjects, make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, RAN_OUT, Work, add_group, make_work, search
@@ -53,7 +54,7 @@ class SplitFigures(NamedTuple):
     loss_after: float
 
 
-def cluster_instants(x: NDArray[np.float64], k: int, subjects: NDArray[np.int64] | None = None) -> NDArray[np.int32]:
+def cluster_instants(x: Floats, k: int, subjects: Ints | None = None) -> NDArray[np.int32]:
     """Stage 1: label of each series at each instant, numbered from the smallest values; x is complete, one channel."""
     subjects = np.array(np.arange(x.shape[0]) if subjects is None else subjects, dtype=np.int64)
     values = np.ascontiguousarray(x.T)
@@ -65,14 +66,14 @@ def cluster_instants(x: NDArray[np.float64], k: int, subjects: NDArray[np.int64]
 
 
 def split_groups(
-    x: NDArray[np.float64],
+    x: Floats,
     labels: NDArray[np.int32],
     n: int,
     l: int,
     k: int,
     order: Literal["mil", "mth"],
     limit: int,
-    subjects: NDArray[np.int64] | None = None,
+    subjects: Ints | None = None,
     squared: bool = False,
 ) -> tuple[NDArray[np.int32], SplitFigures]:
     """Stage 2 from any labels that are (n, l, k)-anonymous; a split that needs more than `limit` nodes is not made."""
@@ -121,13 +122,13 @@ def split_groups(
 
 class _State(NamedTuple):
     groups: Groups
-    small: NDArray[np.bool_]  # (series, instants): own group is below k
-    n_small: NDArray[np.int64]  # of each series
-    last: NDArray[np.int64]  # (series, n): the last K that breached it, -1 where it has fewer
-    room: NDArray[np.int64]  # (2, series): for lists of candidates and of suspects
+    small: Bools  # (series, instants): own group is below k
+    n_small: Ints  # of each series
+    last: Ints  # (series, n): the last K that breached it, -1 where it has fewer
+    room: Ints  # (2, series): for lists of candidates and of suspects
 
 
-def _numbered_by_value(values: NDArray[np.float64], labels: NDArray[np.int32]) -> NDArray[np.int64]:
+def _numbered_by_value(values: Floats, labels: NDArray[np.int32]) -> Ints:
     """The same groups, numbered by (smallest, largest value, first series), so that runs of values come in order."""
     _, first, group = np.unique(labels, return_index=True, return_inverse=True)
     low, high = np.full(len(first), np.inf), np.full(len(first), -np.inf)
@@ -139,14 +140,7 @@ def _numbered_by_value(values: NDArray[np.float64], labels: NDArray[np.int32]) -
 
 
 @njit(cache=True)
-def _cluster_instants(
-    order: NDArray[np.int64],
-    gaps: NDArray[np.float64],
-    pairs: NDArray[np.int64],
-    k: int,
-    subject: NDArray[np.int64],
-    most: int,
-) -> NDArray[np.int32]:
+def _cluster_instants(order: Ints, gaps: Floats, pairs: Ints, k: int, subject: Ints, most: int) -> NDArray[np.int32]:
     n_instants, n = order.shape
     labels = np.empty((n, n_instants), dtype=np.int32)
     seen = np.full(n, -1, dtype=np.int64)
@@ -184,7 +178,7 @@ def _cluster_instants(
 
 
 @njit(cache=True)
-def _loss(values: NDArray[np.float64], order: NDArray[np.int32], begin: int, end: int, squared: bool) -> float:
+def _loss(values: Floats, order: NDArray[np.int32], begin: int, end: int, squared: bool) -> float:
     total = 0.0
     for p in range(begin, end):
         total += values[order[p]]
@@ -198,8 +192,8 @@ def _loss(values: NDArray[np.float64], order: NDArray[np.int32], begin: int, end
 
 @njit(cache=True)
 def _losses_and_scores(
-    values: NDArray[np.float64], groups: Groups, instants: NDArray[np.int64], starts: NDArray[np.int64], squared: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    values: Floats, groups: Groups, instants: Ints, starts: Ints, squared: bool
+) -> tuple[Floats, Floats]:
     losses, scores = np.empty(instants.shape[0]), np.empty(instants.shape[0])
     for g in range(instants.shape[0]):
         t, begin = instants[g], starts[g]
@@ -224,7 +218,7 @@ def _set_run(state: _State, t: int, begin: int, end: int, crowd: int, k: int) ->
 
 
 @njit(cache=True)
-def _breaches(state: _State, f: int, known: NDArray[np.int64], r: int, k: int, work: Work) -> bool:
+def _breaches(state: _State, f: int, known: Ints, r: int, k: int, work: Work) -> bool:
     """Whether these known instants let r be inferred about f."""
     groups, small, room = state.groups, state.small[f], state.room[0]
     left = state.n_small[f]  # how many can still turn out to be inferred
@@ -309,10 +303,10 @@ def _judge(
 
 @njit(cache=True)
 def _split_all(
-    values: NDArray[np.float64], state: _State, pairs: NDArray[np.int64],
-    instants: NDArray[np.int64], starts: NDArray[np.int64],
-    n: int, r: int, k: int, limit: int, squared: bool, work: Work,
-) -> tuple[NDArray[np.int64], float]:  # fmt: skip
+    values: Floats, state: _State, pairs: Ints,
+    instants: Ints, starts: Ints,
+    n: int, r: int, k: int, limit: int, squared: bool, work: Work
+) -> tuple[Ints, float]:  # fmt: skip
     groups = state.groups
     n_series = values.shape[1]
     counts = np.zeros(6, dtype=np.int64)  # tried, made, refused, ran out, raised, nodes

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.kernels.equal_rows import row_classes
 from shoal.kernels.nlk_check import Breach
 from shoal.kernels.nlk_labels import make_groups, small_instants
@@ -23,19 +24,12 @@ _SURELY = 1.0 + 2.0**-51  # a difference rounds: what is not surely within count
 
 class _Panel(NamedTuple):
     labels: NDArray[np.int32]
-    subjects: NDArray[np.int64]
+    subjects: Ints
     k: int
 
 
 def find_breach_within(
-    values: NDArray[np.float64],
-    labels: NDArray[np.int32],
-    subjects: NDArray[np.int64],
-    n: int,
-    l: int,
-    k: int,
-    within: float,
-    limit: int,
+    values: Floats, labels: NDArray[np.int32], subjects: Ints, n: int, l: int, k: int, within: float, limit: int
 ) -> Breach:
     """Search values (series, instants, channels) for a breach, looking at most at `limit` sets; n < l <= instants.
 
@@ -60,12 +54,10 @@ def find_breach_within(
     return Breach(NOTHING, -1, nobody, nobody, min(l - n - 1, int(counts.max(initial=0))), nodes)
 
 
-def _search(
-    panel: _Panel, f: int, near: NDArray[np.bool_], small: NDArray[np.int64], n: int, r: int, limit: int
-) -> tuple[int, list[int], int]:
+def _search(panel: _Panel, f: int, near: Bools, small: Ints, n: int, r: int, limit: int) -> tuple[int, list[int], int]:
     """Known instants, at most n, by which r of the small instants are inferred."""
     everyone = np.ones(len(near), dtype=np.bool_)
-    waiting: list[tuple[list[int], NDArray[np.bool_], int]] = [([], everyone, 0)]
+    waiting: list[tuple[list[int], Bools, int]] = [([], everyone, 0)]
     used = 0
     while waiting:
         known, candidates, start = waiting.pop()
@@ -84,9 +76,7 @@ def _search(
     return NOTHING, [], used
 
 
-def _inferred(
-    panel: _Panel, candidates: NDArray[np.bool_], small: NDArray[np.int64], known: list[int]
-) -> NDArray[np.int64]:
+def _inferred(panel: _Panel, candidates: Bools, small: Ints, known: list[int]) -> Ints:
     """Which of the small instants are inferred from these candidates."""
     found = []
     rows = np.flatnonzero(candidates)
@@ -99,9 +89,7 @@ def _inferred(
     return np.array(found, dtype=np.int64)
 
 
-def _filled(
-    panel: _Panel, near: NDArray[np.bool_], small: NDArray[np.int64], known: list[int], n: int, r: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _filled(panel: _Panel, near: Bools, small: Ints, known: list[int], n: int, r: int) -> tuple[Ints, Ints]:
     """n known instants, so that r are still inferred, and what is inferred then."""
     inferred = _inferred(panel, np.logical_and.reduce(near[:, known], axis=1), small, known)
     spare = np.setdiff1d(np.arange(near.shape[1]), np.concatenate([known, inferred]))

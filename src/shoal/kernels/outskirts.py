@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.leaves import select
 from shoal.kernels.search_index import exact_distance, farthest_of, measure
 
@@ -21,9 +21,9 @@ _SHARE = 128  # of so many left, one is kept
 class Outskirts(NamedTuple):
     """The rows that were farthest from a mean, one of the farthest first; no other was farther than `others`."""
 
-    mean: NDArray[np.float64]
-    rows: NDArray[np.int64]
-    distances: NDArray[np.float64]
+    mean: Floats
+    rows: Ints
+    distances: Floats
     others: float
 
 
@@ -34,7 +34,7 @@ def n_outskirts(n_left: int) -> int:
 
 
 @njit(cache=True)
-def outskirts_of(x: NDArray[np.float64], rows: NDArray[np.int64], mean: NDArray[np.float64], n_kept: int) -> Outskirts:
+def outskirts_of(x: Floats, rows: Ints, mean: Floats, n_kept: int) -> Outskirts:
     """Of rows that hold the `n_kept` farthest; those that are as far as rounding can tell may be more."""
     rows, keys = rows.copy(), np.empty(rows.shape[0])
     measure(x, rows, mean, keys)
@@ -47,14 +47,7 @@ def outskirts_of(x: NDArray[np.float64], rows: NDArray[np.int64], mean: NDArray[
 
 
 @njit(cache=True)
-def farthest_from_mean(
-    x: NDArray[np.float64],
-    outskirts: Outskirts,
-    others: float,
-    labels: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    error: float,
-) -> int:
+def farthest_from_mean(x: Floats, outskirts: Outskirts, others: float, labels: Ints, mean: Floats, error: float) -> int:
     """The row farthest from the mean of what is left, summed in row order, given one that may be off by `error`.
 
     -1 where a row outside of the outskirts could be farther, when none was farther than `others`.
@@ -83,7 +76,7 @@ def farthest_from_mean(
 
 
 @njit(cache=True)
-def _mean_in_order(x: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+def _mean_in_order(x: Floats, labels: Ints) -> Floats:
     """The mean of the rows that are left as the definition sums it."""
     total, n = np.zeros(x.shape[1]), 0
     for i in range(x.shape[0]):

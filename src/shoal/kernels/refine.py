@@ -14,6 +14,7 @@ Threads only share out independent sums.
 import numpy as np
 from numba import njit
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.group_changes import (
     LARGEST_IN_CYCLE,
     State,
@@ -24,7 +25,7 @@ from shoal.kernels.group_changes import (
     relabel,
     renew,
 )
-from shoal.kernels.nearest_groups import Floats, Rows, means_and_loss, nearest_groups
+from shoal.kernels.nearest_groups import means_and_loss, nearest_groups
 
 ALL_PAIRS_UP_TO = 5000  # rows; above it only the nearest groups are tried, and no cycles
 N_NEAR = 12
@@ -36,7 +37,7 @@ NEVER = 2**31 - 1
 
 @njit(cache=True)
 def _pass_pairs(
-    s: State, near: Rows, k: int, noise: float, changed: Rows, looked: Rows, clock: Rows, limit: int
+    s: State, near: Ints, k: int, noise: float, changed: Ints, looked: Ints, clock: Ints, limit: int
 ) -> bool:
     """Bring every pair of near groups of which one has changed to an optimum; True if something was changed.
 
@@ -82,7 +83,7 @@ def _pass_pairs(
 
 
 @njit(cache=True)
-def _pass_cycles(s: State, near: Rows, noise: float, changed: Rows, tried: Rows, clock: Rows, limit: int) -> bool:
+def _pass_cycles(s: State, near: Ints, noise: float, changed: Ints, tried: Ints, clock: Ints, limit: int) -> bool:
     """Cycles of three through each group and two of its near ones, where one of the three has changed."""
     g, n_near = near.shape
     tables = np.empty((3, LARGEST_IN_CYCLE, LARGEST_IN_CYCLE))
@@ -109,7 +110,7 @@ def _pass_cycles(s: State, near: Rows, noise: float, changed: Rows, tried: Rows,
 
 
 @njit(cache=True)
-def _pass_dissolve(s: State, near: Rows, noise: float, changed: Rows, tried: Rows, clock: Rows, limit: int) -> bool:
+def _pass_dissolve(s: State, near: Ints, noise: float, changed: Ints, tried: Ints, clock: Ints, limit: int) -> bool:
     g, n_near = near.shape
     start = clock[0]
     for a in range(g):
@@ -133,7 +134,7 @@ def _pass_dissolve(s: State, near: Rows, noise: float, changed: Rows, tried: Row
 
 
 @njit(cache=True, nogil=True)
-def _search(s: State, near: Rows, nearest: Rows, k: int, noise: float, times: tuple[Rows, ...], limit: int) -> None:
+def _search(s: State, near: Ints, nearest: Ints, k: int, noise: float, times: tuple[Ints, ...], limit: int) -> None:
     """Change the groups to a local optimum.
 
     `times` hold, in numbers of changes, the last change of each group, when each pair was found to be optimal, when
@@ -149,7 +150,7 @@ def _search(s: State, near: Rows, nearest: Rows, k: int, noise: float, times: tu
         again = again or _pass_dissolve(s, near, noise, changed, dissolved, clock, limit)
 
 
-def _searched(y: Floats, labels: Rows, near: Rows, nearest: Rows, k: int, limit: int) -> tuple[Rows, int]:
+def _searched(y: Floats, labels: Ints, near: Ints, nearest: Ints, k: int, limit: int) -> tuple[Ints, int]:
     """New labels, not numbered, and the candidate changes evaluated."""
     n = y.shape[0]
     g = near.shape[0]
@@ -173,16 +174,16 @@ def _searched(y: Floats, labels: Rows, near: Rows, nearest: Rows, k: int, limit:
     return state.labels, int(times[-1][1])
 
 
-def renumber(labels: Rows) -> Rows:
+def renumber(labels: Ints) -> Ints:
     """The same groups, numbered from 0 in the order of their first rows."""
     _, first_rows, groups = np.unique(labels, return_index=True, return_inverse=True)
     ranks = np.empty(first_rows.shape[0], dtype=np.int64)
     ranks[np.argsort(first_rows)] = np.arange(first_rows.shape[0])
-    numbered: Rows = ranks[groups.reshape(-1)]
+    numbered: Ints = ranks[groups.reshape(-1)]
     return numbered
 
 
-def _cut_large(y: Floats, labels: Rows, k: int, limit: int) -> int:
+def _cut_large(y: Floats, labels: Ints, k: int, limit: int) -> int:
     """Cut groups of 2k and more in two, in place, at the best place between two far members; return rows looked at."""
     used = 0
     sizes = np.bincount(labels)
@@ -211,13 +212,13 @@ def _cut_large(y: Floats, labels: Rows, k: int, limit: int) -> int:
     return used
 
 
-def _other_groups(g: int) -> Rows:
+def _other_groups(g: int) -> Ints:
     slots = np.arange(g - 1)
-    others: Rows = slots[None, :] + (slots[None, :] >= np.arange(g)[:, None])
+    others: Ints = slots[None, :] + (slots[None, :] >= np.arange(g)[:, None])
     return others
 
 
-def refine_groups(x: Floats, labels: Rows, k: int, max_evaluations: int) -> tuple[Rows, int]:
+def refine_groups(x: Floats, labels: Ints, k: int, max_evaluations: int) -> tuple[Ints, int]:
     """Groups of at least k rows with at most the loss of the given ones, and the candidate changes evaluated.
 
     Up to 5 000 rows the result is a local optimum with respect to all moves and swaps, and to cycles of three among
@@ -252,7 +253,7 @@ def refine_groups(x: Floats, labels: Rows, k: int, max_evaluations: int) -> tupl
     return (found, used) if loss <= given_loss else (given, used)
 
 
-def refine_near(x: Floats, labels: Rows, k: int, max_evaluations: int, n_near: int) -> Rows:
+def refine_near(x: Floats, labels: Ints, k: int, max_evaluations: int, n_near: int) -> Ints:
     """The same at less cost: moves and swaps among the `n_near` groups with the nearest means, looked up once.
 
     Groups of 2k and more are cut in two, and those that are cheaper dissolved are. On one thread.

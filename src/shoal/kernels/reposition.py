@@ -25,18 +25,12 @@ Reference: K. Wang, Y. Xu, R. C.-W. Wong, A. W.-C. Fu, "Anonymizing temporal dat
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Floats, Ints
 
 
 @njit(cache=True)
-def advance(
-    placed: NDArray[np.int64],
-    suppressed: NDArray[np.int64],
-    arriving: NDArray[np.int64],
-    l: int,
-    cost: NDArray[np.float64],
-    beta: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def advance(placed: Ints, suppressed: Ints, arriving: Ints, l: int, cost: Floats, beta: Floats) -> tuple[Ints, Ints]:
     """One snapshot leaves the window, one with `arriving[s]` events arrives; the state changes in place.
 
     Gives what `retire` gives.
@@ -47,7 +41,7 @@ def advance(
 
 
 @njit(cache=True)
-def retire(placed: NDArray[np.int64], suppressed: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def retire(placed: Ints, suppressed: Ints) -> tuple[Ints, Ints]:
     """The first snapshot leaves the window, and the last becomes empty.
 
     Gives published[s, d], its events by value and by how late they are, and lost[s], its events that are suppressed for
@@ -71,15 +65,7 @@ def retire(placed: NDArray[np.int64], suppressed: NDArray[np.int64]) -> tuple[ND
 
 
 @njit(cache=True)
-def admit(
-    placed: NDArray[np.int64],
-    suppressed: NDArray[np.int64],
-    last: int,
-    arriving: NDArray[np.int64],
-    l: int,
-    cost: NDArray[np.float64],
-    beta: NDArray[np.float64],
-) -> None:
+def admit(placed: Ints, suppressed: Ints, last: int, arriving: Ints, l: int, cost: Floats, beta: Floats) -> None:
     """Snapshot `last` of the window, empty until now as all after it, gets its events at the least loss (section V)."""
     n_values, w = suppressed.shape
     level, size = first_level(arriving, l)
@@ -129,7 +115,7 @@ def admit(
 
 
 @njit(cache=True)
-def fill(counts: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def fill(counts: Ints, wanted: Ints) -> tuple[Ints, Ints]:
     """The window with the least loss, whatever the costs, that has wanted[j, s] events of value s in snapshot j.
 
     `counts` has the events of each snapshot and value; the wanted ones must be possible by moving events forward.
@@ -146,7 +132,7 @@ def fill(counts: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[
 
 
 @njit(cache=True)
-def first_level(arriving: NDArray[np.int64], l: int) -> tuple[int, int]:
+def first_level(arriving: Ints, l: int) -> tuple[int, int]:
     """The highest level at which what arrives, cut off there, is l-eligible by itself, and how many that are.
 
     Suppressing from the most frequent value until the rest is l-eligible ends here, whatever breaks ties. No suppressed
@@ -165,7 +151,7 @@ def first_level(arriving: NDArray[np.int64], l: int) -> tuple[int, int]:
 
 
 @njit(cache=True)
-def _best(gain: NDArray[np.float64], count: NDArray[np.int64], level: int) -> int:
+def _best(gain: Floats, count: Ints, level: int) -> int:
     """The value below the level whose relay gains most, the first of equal ones; -1 if there is none to relay."""
     best, most = -1, -np.inf
     for s in range(gain.shape[0]):
@@ -175,7 +161,7 @@ def _best(gain: NDArray[np.float64], count: NDArray[np.int64], level: int) -> in
 
 
 @njit(cache=True)
-def _latest(suppressed: NDArray[np.int64], last: int) -> int:
+def _latest(suppressed: Ints, last: int) -> int:
     """The latest snapshot with a suppressed event of a value, -1 without one."""
     t = last
     while t >= 0 and suppressed[t] == 0:
@@ -184,7 +170,7 @@ def _latest(suppressed: NDArray[np.int64], last: int) -> int:
 
 
 @njit(cache=True)
-def _later(placed: NDArray[np.int64], j: int, home: int) -> int:
+def _later(placed: Ints, j: int, home: int) -> int:
     """How late the event of snapshot j with the latest home is, if that is later than `home`, else -1."""
     for d in range(j - home):
         if placed[j, d] > 0:
@@ -193,9 +179,7 @@ def _later(placed: NDArray[np.int64], j: int, home: int) -> int:
 
 
 @njit(cache=True)
-def _gain(
-    placed: NDArray[np.int64], suppressed: NDArray[np.int64], last: int, cost: NDArray[np.float64], beta: float
-) -> float:
+def _gain(placed: Ints, suppressed: Ints, last: int, cost: Floats, beta: float) -> float:
     """What the next relay of a value saves, -inf if nothing of it is suppressed (formulas 5 and 6)."""
     home = _latest(suppressed, last)
     if home < 0:
@@ -211,7 +195,7 @@ def _gain(
 
 
 @njit(cache=True)
-def _relay(placed: NDArray[np.int64], suppressed: NDArray[np.int64], last: int) -> None:
+def _relay(placed: Ints, suppressed: Ints, last: int) -> None:
     """One more event of a value for the last snapshot (formula 3); something of it must be suppressed."""
     home = _latest(suppressed, last)
     suppressed[home] -= 1
@@ -225,27 +209,20 @@ def _relay(placed: NDArray[np.int64], suppressed: NDArray[np.int64], last: int) 
 
 
 @njit(cache=True)
-def _copy(
-    placed: NDArray[np.int64],
-    suppressed: NDArray[np.int64],
-    to_placed: NDArray[np.int64],
-    to_suppressed: NDArray[np.int64],
-) -> None:
+def _copy(placed: Ints, suppressed: Ints, to_placed: Ints, to_suppressed: Ints) -> None:
     for t in range(suppressed.shape[0]):
         to_suppressed[t] = suppressed[t]
         for d in range(suppressed.shape[0]):
             to_placed[t, d] = placed[t, d]
 
 
-def loss(
-    placed: NDArray[np.int64], suppressed: NDArray[np.int64], cost: NDArray[np.float64], beta: NDArray[np.float64]
-) -> float:
+def loss(placed: Ints, suppressed: Ints, cost: Floats, beta: Floats) -> float:
     """The loss of a window (formula 2), counting what its snapshots hold and what of them is suppressed."""
     return float(placed.sum(axis=(0, 1)) @ cost[: placed.shape[2]] + suppressed.sum(axis=1) @ beta)
 
 
 @njit(cache=True)
-def lay_out(by_home: NDArray[np.int64], by_place: NDArray[np.int64], n_left: int, w: int) -> NDArray[np.int64]:
+def lay_out(by_home: Ints, by_place: Ints, n_left: int, w: int) -> Ints:
     """Events of each value in the order of their homes into places in their order: placed[s, j, d], as above.
 
     by_home[h, s] are the events to publish of home h, of which the first n_left are before place 0; by_place[j, s] as

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.lanes import (
     GROUP,
     STRIDE,
@@ -43,20 +44,20 @@ class Candidates(NamedTuple):
     `hint` is how near the nearest boxes were to the last point: the next is often like it.
     """
 
-    near: NDArray[np.int64]
-    near_values: NDArray[np.int64]
-    far: NDArray[np.int64]
-    far_values: NDArray[np.int64]
+    near: Ints
+    near_values: Ints
+    far: Ints
+    far_values: Ints
     lower: NDArray[np.int32]
     upper: NDArray[np.int32]
     promise: NDArray[np.int32]
-    listed: NDArray[np.int64]
+    listed: Ints
     least: NDArray[np.int32]
     most: NDArray[np.int32]
-    picked: NDArray[np.int64]
-    masks: NDArray[np.int64]
+    picked: Ints
+    masks: Ints
     sums: NDArray[np.int32]
-    hint: NDArray[np.int64]
+    hint: Ints
 
 
 def room_for(leaves: Leaves) -> Candidates:
@@ -81,7 +82,7 @@ def room_for(leaves: Leaves) -> Candidates:
 
 
 @njit(cache=True)
-def exact_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+def exact_distance(a: Floats, b: Floats) -> float:
     """`squared_distance` of rows without gaps: the same sum in the same order."""
     total = 0.0
     for c in range(a.shape[0]):
@@ -91,9 +92,7 @@ def exact_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 
 @njit(cache=True)
-def measure(
-    x: NDArray[np.float64], rows: NDArray[np.int64], point: NDArray[np.float64], distances: NDArray[np.float64]
-) -> None:
+def measure(x: Floats, rows: Ints, point: Floats, distances: Floats) -> None:
     """`exact_distance` of some rows: four sums side by side, since each waits for its own last addition."""
     last = rows.shape[0] - 1
     for i in range(0, last + 1, 4):
@@ -110,7 +109,7 @@ def measure(
 
 
 @njit(cache=True)
-def _insert(best: NDArray[np.int64], value: int) -> bool:
+def _insert(best: Ints, value: int) -> bool:
     """Sort a value in among the lowest; the last place is spare. Returns whether it is one of them."""
     i = best.shape[0] - 1
     while i > 0 and value < best[i - 1]:
@@ -122,7 +121,7 @@ def _insert(best: NDArray[np.int64], value: int) -> bool:
 
 @njit(cache=True)
 def _list_boxes(
-    leaves: Leaves, lower: NDArray[np.int32], upper: NDArray[np.int32], near: int, far: int, listed: NDArray[np.int64]
+    leaves: Leaves, lower: NDArray[np.int32], upper: NDArray[np.int32], near: int, far: int, listed: Ints
 ) -> int:
     """The leaves with rows that are near or far by their boxes; how many."""
     n = 0
@@ -144,7 +143,7 @@ def _rows_within(lower: NDArray[np.int32], n_left: NDArray[np.int32], limit: int
 
 
 @njit(cache=True)
-def _early_near(lower: NDArray[np.int32], n_left: NDArray[np.int32], n_wanted: int, hint: NDArray[np.int64]) -> int:
+def _early_near(lower: NDArray[np.int32], n_left: NDArray[np.int32], n_wanted: int, hint: Ints) -> int:
     """A limit that few boxes but enough rows keep. It depends on the hint only by how soon it is found."""
     limit = int(hint[0])
     while limit < _HUGE - 1 and _rows_within(lower, n_left, limit) < n_wanted:
@@ -196,14 +195,7 @@ def _higher_limit(most: NDArray[np.int32], far: int) -> int:
 
 @njit(cache=True)
 def find_candidates(
-    leaves: Leaves,
-    at: Place,
-    own: int,
-    wanted: int,
-    wanted_far: int,
-    error: float,
-    last_error: float,
-    room: Candidates,
+    leaves: Leaves, at: Place, own: int, wanted: int, wanted_far: int, error: float, last_error: float, room: Candidates
 ) -> tuple[int, int]:
     """Put into `room` every row that may be among the `wanted` nearest or the `wanted_far` farthest.
 
@@ -308,9 +300,7 @@ def find_candidates(
 
 
 @njit(cache=True)
-def keep_near(
-    x: NDArray[np.float64], room: Candidates, n: int, centre: int, wanted: int, scale: float, error: float
-) -> int:
+def keep_near(x: Floats, room: Candidates, n: int, centre: int, wanted: int, scale: float, error: float) -> int:
     """Of n near candidates keep those that may be nearer than the nearest by their values really are; how many.
 
     Without measuring, a limit has to allow for the rounding of both rows that are compared; with it, of one.
@@ -332,7 +322,7 @@ def keep_near(
 
 
 @njit(cache=True)
-def keep_far(x: NDArray[np.float64], room: Candidates, n: int, centre: int, scale: float, error: float) -> int:
+def keep_far(x: Floats, room: Candidates, n: int, centre: int, scale: float, error: float) -> int:
     """The same for far candidates, of which the farthest is wanted."""
     farthest = 0
     for i in range(n):
@@ -347,7 +337,7 @@ def keep_far(x: NDArray[np.float64], room: Candidates, n: int, centre: int, scal
 
 
 @njit(cache=True)
-def nearest_of(x: NDArray[np.float64], rows: NDArray[np.int64], centre: int, found: NDArray[np.int64]) -> None:
+def nearest_of(x: Floats, rows: Ints, centre: int, found: Ints) -> None:
     """Fill `found` with the rows nearest to the centre, by (distance, row); there must be enough."""
     wanted, n_found = found.shape[0], 0
     measured, distances = np.empty(rows.shape[0]), np.empty(wanted)
@@ -368,7 +358,7 @@ def nearest_of(x: NDArray[np.float64], rows: NDArray[np.int64], centre: int, fou
 
 
 @njit(cache=True)
-def farthest_of(x: NDArray[np.float64], rows: NDArray[np.int64], point: NDArray[np.float64]) -> int:
+def farthest_of(x: Floats, rows: Ints, point: Floats) -> int:
     """The row farthest from a point; ties go to the lowest."""
     best_row, best = -1, -1.0
     distances = np.empty(rows.shape[0])

@@ -9,13 +9,12 @@ blocks, as it would with products of matrices.
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Bools, Floats, Ints
 
 
 @njit(cache=True, nogil=True)
-def project_rows(
-    x: NDArray[np.float64], centre: NDArray[np.float64], basis: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def project_rows(x: Floats, centre: Floats, basis: Floats) -> Floats:
     """Rows (n, features) in the coordinates of the basis (features, coordinates)."""
     n, n_features = x.shape
     n_coordinates = basis.shape[1]
@@ -31,14 +30,8 @@ def project_rows(
 
 @njit(cache=True, nogil=True)
 def walk_down(
-    z: NDArray[np.float64],
-    drawn: NDArray[np.float64],
-    directions: NDArray[np.float64],
-    by_chance: NDArray[np.bool_],
-    thresholds: NDArray[np.float64],
-    below: NDArray[np.int64],
-    above: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    z: Floats, drawn: Floats, directions: Floats, by_chance: Bools, thresholds: Floats, below: Ints, above: Ints
+) -> Ints:
     """The leaf of each row. Children are numbers of nodes, or -1 - leaf."""
     n = z.shape[0]
     leaves = np.zeros(n, dtype=np.int64)

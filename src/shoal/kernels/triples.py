@@ -9,13 +9,12 @@ because d[i, l] + d[j, l] >= d[i, j] / 2, and u(T) <= u[i] + 2 u[j].
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)
-def violated_triples(
-    distances: NDArray[np.float64], prices: NDArray[np.float64], least: float
-) -> tuple[NDArray[np.int64], float]:
+def violated_triples(distances: Floats, prices: Floats, least: float) -> tuple[Ints, float]:
     """For each row with the highest price of a triple violated by more than `least` the worst such, and by how much."""
     n = distances.shape[0]
     order = np.argsort(-prices)

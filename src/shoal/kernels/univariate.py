@@ -19,10 +19,11 @@ from typing import Literal
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Floats, Ints
 
 
-def optimal_groups(values: NDArray[np.float64], k: int, loss: Literal["squared", "absolute"]) -> NDArray[np.int64]:
+def optimal_groups(values: Floats, k: int, loss: Literal["squared", "absolute"]) -> Ints:
     """Group label of each value; there are at least k of them and no gaps."""
     order = np.argsort(values, kind="stable")
     last_sizes = _last_sizes(values[order], k, loss == "absolute")
@@ -37,7 +38,7 @@ def optimal_groups(values: NDArray[np.float64], k: int, loss: Literal["squared",
 
 
 @njit(cache=True)
-def _last_sizes(v: NDArray[np.float64], k: int, absolute: bool) -> NDArray[np.int64]:
+def _last_sizes(v: Floats, k: int, absolute: bool) -> Ints:
     """Size of the last group in the best partition of the first j sorted values, for each j that has a partition."""
     n = v.shape[0]
     lowest = np.full(n + 1, np.inf)

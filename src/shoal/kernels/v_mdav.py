@@ -22,17 +22,15 @@ which rows can be e_min, and which can stand in its way.
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.mdav import squared_distance
 
 STEP = 8  # columns between two looks at whether a distance is already too large
 TINY = 1e-140  # far above what underflow can do to a distance
 
 
-def v_mdav_groups(
-    x: NDArray[np.float64], k: int, gain: float, done: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
+def v_mdav_groups(x: Floats, k: int, gain: float, done: Ints | None = None) -> Ints:
     """Group label of each row of `x`, which has no gaps and at least k rows; `done` counts the rows in groups."""
     rows = np.arange(x.shape[0])
     from_centre = _distances(x, rows, _mean(x, rows))
@@ -44,7 +42,7 @@ def v_mdav_groups(
     return labels
 
 
-def _join(x: NDArray[np.float64], k: int, labels: NDArray[np.int64], left: NDArray[np.int64]) -> None:
+def _join(x: Floats, k: int, labels: Ints, left: Ints) -> None:
     """Label the rows that are left."""
     taken = np.flatnonzero(labels >= 0)
     taken = taken[np.argsort(labels[taken], kind="stable")]
@@ -71,7 +69,7 @@ def _join(x: NDArray[np.float64], k: int, labels: NDArray[np.int64], left: NDArr
 
 
 @njit(cache=True)
-def _mean(x: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _mean(x: Floats, rows: Ints) -> Floats:
     total = np.zeros(x.shape[1])
     for row in rows:
         for c in range(x.shape[1]):
@@ -82,7 +80,7 @@ def _mean(x: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64
 
 
 @njit(cache=True)
-def _distances(x: NDArray[np.float64], rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distances(x: Floats, rows: Ints, point: Floats) -> Floats:
     result = np.empty(rows.shape[0])
     for i in range(rows.shape[0]):
         total = 0.0
@@ -94,7 +92,7 @@ def _distances(x: NDArray[np.float64], rows: NDArray[np.int64], point: NDArray[n
 
 
 @njit(cache=True)
-def _distance_within(x: NDArray[np.float64], a: int, b: int, limit: float, weight: float) -> float:
+def _distance_within(x: Floats, a: int, b: int, limit: float, weight: float) -> float:
     """Squared distance of two rows; where weight times distance is larger than the limit, something that is too."""
     n_columns = x.shape[1]
     total = 0.0
@@ -113,7 +111,7 @@ def _distance_within(x: NDArray[np.float64], a: int, b: int, limit: float, weigh
 
 
 @njit(cache=True)
-def _nearest(distances: NDArray[np.float64], rows: NDArray[np.int64], centre: int, k: int) -> NDArray[np.int64]:
+def _nearest(distances: Floats, rows: Ints, centre: int, k: int) -> Ints:
     """Positions in `rows` of the k - 1 nearest to row `centre`; an equal distance keeps the earlier row in front."""
     chosen = np.empty(k - 1, dtype=np.int64)
     found = 0
@@ -131,13 +129,7 @@ def _nearest(distances: NDArray[np.float64], rows: NDArray[np.int64], centre: in
 
 @njit(cache=True)
 def _newcomer(
-    x: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    members: NDArray[np.int64],
-    from_first: NDArray[np.float64],
-    at_least: NDArray[np.float64],
-    seen: NDArray[np.int64],
-    weight: float,
+    x: Floats, rows: Ints, members: Ints, from_first: Floats, at_least: Floats, seen: Ints, weight: float
 ) -> int:
     """Position in `rows` of the row to add to a group, or -1: its nearest, if farther from all others by the weight.
 
@@ -185,9 +177,7 @@ def _newcomer(
 
 
 @njit(cache=True, nogil=True)
-def _form(
-    x: NDArray[np.float64], order: NDArray[np.int64], k: int, weight: float, done: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _form(x: Floats, order: Ints, k: int, weight: float, done: Ints) -> Ints:
     """Labels of the groups around the farthest rows, which come first in `order`; -1 for the rows left."""
     n = x.shape[0]
     labels = np.full(n, -1)

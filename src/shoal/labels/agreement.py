@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from shoal.labels.labels import Answer, Labels
-
-_Z = 1.959963984540054  # of a 95 % interval
+from shoal.model import Interval
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,8 @@ class LabelAgreement:
 
 def wilson(alike: int, n: int) -> Share:
     """The share and its interval, E. B. Wilson 1927; n of at least 1."""
-    p = alike / n
-    centre = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * (p * (1 - p) / n + _Z**2 / (4 * n**2)) ** 0.5
-    return Share(p, max(0.0, centre - half), min(1.0, centre + half), n)
+    interval = Interval.wilson(alike / n, n)
+    return Share(alike / n, interval.low, interval.high, n)
 
 
 def consistency(labels: Labels) -> Share | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from shoal.features.labelled import FEWEST_OF_EACH, Fold, HeldOut, Pairs, as_pai
 from shoal.features.linear_metric import mixture, scale_inputs
 from shoal.features.linear_objectives import SOLVERS
 from shoal.labels.labels import Decided, Labels, decided_pairs, labelled_pairs
+from shoal.model.parameters import check_choice
 
 if TYPE_CHECKING:
     from shoal.labels.task import LabelTask
@@ -109,8 +110,7 @@ def curve(
 
 
 def _method(metric: Metric, seed: int) -> AutoMetric | LinearMetric | DeepMetric:
-    if metric not in get_args(Metric):
-        raise ParameterError(f"metric must be one of: {', '.join(get_args(Metric))}.")
+    check_choice("metric", metric, Metric)
     if metric == "auto":
         return AutoMetric(seed=seed)
     return LinearMetric(seed=seed) if metric == "linear" else DeepMetric(seed=seed)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.features.interests import ends_of
 from shoal.features.labelled import one_thread
 from shoal.labels.labels import Decided, Label, Labels, decided_pairs, refuse_foreign
 from shoal.labels.questions import (
@@ -20,7 +21,6 @@ from shoal.labels.questions import (
     Positions,
     Question,
     draw_pairs,
-    ends_of,
     next_generator,
     number_of,
     repeat_slots,

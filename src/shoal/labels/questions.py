@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.features.interests import ends_of
+from shoal.model.parameters import check_choice, check_whole
 
 Choice = Literal["uniform", "active"]
 Positions = NDArray[np.int64]
@@ -53,6 +55,17 @@ class Question:
         return min(self.left, self.right), max(self.left, self.right)
 
 
+class AskingOptions(TypedDict, total=False):
+    """The fields of `Asking`, as options of whatever builds a task."""
+
+    n_pairs: int
+    choice: Choice
+    repeats: float
+    common: float
+    question: str
+    seed: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Asking:
     """Number, choice and wording of questions; see `LabelTask`."""
@@ -65,12 +78,9 @@ class Asking:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("n_pairs", 1), ("seed", 0)):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-                raise ParameterError(f"{name} must be a whole number of at least {least}.")
-        if self.choice not in get_args(Choice):
-            raise ParameterError(f"choice must be one of: {', '.join(get_args(Choice))}.")
+        check_whole("n_pairs", self.n_pairs, 1)
+        check_whole("seed", self.seed, 0)
+        check_choice("choice", self.choice, Choice)
         if not 0.0 <= self.repeats <= 0.5:
             raise ParameterError("repeats is the share of questions that are asked again: 0 to 0.5.")
         if not 0.0 <= self.common <= 1.0:
@@ -163,14 +173,6 @@ def draw_pairs(random: np.random.Generator, n_curves: int, n: int, *, without: P
     drawn = random.choice(n_all, size=min(n + len(without), n_all), replace=False)
     rest: Positions = drawn[~np.isin(drawn, without)][:n].astype(np.int64)
     return rest
-
-
-def ends_of(numbers: Positions, n_curves: int) -> tuple[Positions, Positions]:
-    """The two curves of the pair with a number; pairs are numbered (0, 1), (0, 2), …, (1, 2), …"""
-    # Pair number p is in the row of the triangle that begins at ends[row - 1].
-    ends = np.cumsum(np.arange(n_curves - 1, 0, -1))
-    first = np.searchsorted(ends, numbers, side="right")
-    return first.astype(np.int64), (n_curves - (ends[first] - numbers)).astype(np.int64)
 
 
 def number_of(left: Positions, right: Positions, n_curves: int) -> Positions:

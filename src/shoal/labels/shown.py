@@ -22,6 +22,7 @@ from shoal.guarantees import KAnonymity, build_guarantee
 from shoal.ledger.file import record_shown
 from shoal.methods import Microaggregation
 from shoal.model import Candidate, Guarantee, Panel, Verdict
+from shoal.model.parameters import check_whole
 from shoal.release import load_release, verify
 from shoal.release.certification import time_part
 
@@ -122,8 +123,7 @@ def presanitise(
     panel: Panel, k: int, multiple: int = MULTIPLE, ledger: str | Path | None = None
 ) -> tuple[Shown, ShownGroups]:
     """Means of at least multiple·k subjects instead of raw series, and the hashed record of who is in which."""
-    if isinstance(multiple, bool) or not isinstance(multiple, int | np.integer) or multiple < 1:
-        raise ParameterError("multiple must be a whole number of at least 1.")
+    check_whole("multiple", multiple, 1)
     _refuse_odd(panel)
     KAnonymity(k)  # refuses an impossible k with its own message
     size = int(multiple) * int(k)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from shoal.errors import ParameterError
 from shoal.features import ShownGroups
 from shoal.labels.next_pair import choose_next
 from shoal.labels.questions import (
-    DEFAULT_QUESTION,
     Asking,
+    AskingOptions,
     Choice,
     Question,
     draw_further,
@@ -88,12 +88,7 @@ class LabelTask:
         k: int,
         multiple: int = MULTIPLE,
         ledger: str | Path | None = None,
-        n_pairs: int = 200,
-        choice: Choice = "uniform",
-        repeats: float = 0.1,
-        common: float = 0.5,
-        question: str = DEFAULT_QUESTION,
-        seed: int = 0,
+        **asking: Unpack[AskingOptions],
     ) -> LabelTask:
         """Replace every series by the mean of at least multiple·k similar subjects, check that, and show those means.
 
@@ -117,9 +112,9 @@ class LabelTask:
         n_pairs, choice, repeats, common, question, seed
             As in the class.
         """
-        asking = Asking(n_pairs=n_pairs, choice=choice, repeats=repeats, common=common, question=question, seed=seed)
+        asked = Asking(**asking)
         shown, groups = presanitise(panel, k, multiple, ledger)
-        return cls._of(shown, asking, groups)
+        return cls._of(shown, asked, groups)
 
     @classmethod
     def public(
@@ -128,12 +123,7 @@ class LabelTask:
         *,
         statement: str,
         private: Sequence[Panel] = (),
-        n_pairs: int = 200,
-        choice: Choice = "uniform",
-        repeats: float = 0.1,
-        common: float = 0.5,
-        question: str = DEFAULT_QUESTION,
-        seed: int = 0,
+        **asking: Unpack[AskingOptions],
     ) -> LabelTask:
         """Show series that are already public.
 
@@ -142,8 +132,8 @@ class LabelTask:
         GuaranteeNotMetError, unless that one is constant. Series of another length are not compared, nor are parts of
         series or private series with missing values.
         """
-        asking = Asking(n_pairs=n_pairs, choice=choice, repeats=repeats, common=common, question=question, seed=seed)
-        return cls._of(admit_public(panel, statement, private), asking)
+        asked = Asking(**asking)
+        return cls._of(admit_public(panel, statement, private), asked)
 
     @classmethod
     def released(
@@ -151,16 +141,11 @@ class LabelTask:
         folder: str | Path,
         *,
         private: Sequence[Panel] = (),
-        n_pairs: int = 200,
-        choice: Choice = "uniform",
-        repeats: float = 0.1,
-        common: float = 0.5,
-        question: str = DEFAULT_QUESTION,
-        seed: int = 0,
+        **asking: Unpack[AskingOptions],
     ) -> LabelTask:
         """Show the series of a release of values, if it verifies; `private` as in `LabelTask.public`."""
-        asking = Asking(n_pairs=n_pairs, choice=choice, repeats=repeats, common=common, question=question, seed=seed)
-        return cls._of(admit_release(folder, private), asking)
+        asked = Asking(**asking)
+        return cls._of(admit_release(folder, private), asked)
 
     @classmethod
     def load(cls, folder: str | Path) -> LabelTask:

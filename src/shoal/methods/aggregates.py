@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.group_means import group_means
+from shoal.model.parameters import is_number
 
 Aggregate = Literal["mean", "median", "trimmed-mean", "quantiles"]
 Rounding = float | Literal["whole", "binary"]
@@ -28,9 +29,7 @@ LEAST_FOR_THIRDS = 9
 """Members a group needs for bands: a mean over fewer than three reveals too much about each."""
 
 
-def aggregate_groups(
-    x: NDArray[np.float64], labels: NDArray[np.int64], subjects: NDArray[np.int64], k: int, aggregate: Aggregate
-) -> NDArray[np.float64]:
+def aggregate_groups(x: Floats, labels: Ints, subjects: Ints, k: int, aggregate: Aggregate) -> Floats:
     """Every row replaced by the aggregate of its group; under "quantiles" by its mean, next to `group_thirds`."""
     published = group_means(x, labels, subjects, k)
     if aggregate in ("mean", "quantiles"):
@@ -47,7 +46,7 @@ def aggregate_groups(
     return published
 
 
-def group_thirds(x: NDArray[np.float64], labels: NDArray[np.int64], means: NDArray[np.float64]) -> NDArray[np.float64]:
+def group_thirds(x: Floats, labels: Ints, means: Floats) -> Floats:
     """For each group and column the means of the lowest, middle and highest third of its observed members.
 
     Quantiles would be members' own values. Thirds smooth them, and because every member is in exactly one third,
@@ -63,18 +62,16 @@ def group_thirds(x: NDArray[np.float64], labels: NDArray[np.int64], means: NDArr
     return bands
 
 
-def _mean_of_ranks(
-    ordered: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _mean_of_ranks(ordered: Floats, first: Ints, last: Ints) -> Floats:
     """The mean of the ranks from `first` to `last` in each column of sorted values."""
     ranks = np.arange(len(ordered))[:, None]
     chosen = (ranks >= first) & (ranks <= last)
     counts = np.maximum(chosen.sum(axis=0), 1)
-    means: NDArray[np.float64] = np.sum(ordered, axis=0, where=chosen, initial=0.0) / counts
+    means: Floats = np.sum(ordered, axis=0, where=chosen, initial=0.0) / counts
     return means
 
 
-def largest_likeness(x: NDArray[np.float64], published: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+def largest_likeness(x: Floats, published: Floats, labels: Ints) -> float:
     """The largest share of its observed cells at which a published row equals one member's own value.
 
     Cells at which all observed members are equal do not count: nobody stands out there. In a group of odd size, a
@@ -93,7 +90,7 @@ def largest_likeness(x: NDArray[np.float64], published: NDArray[np.float64], lab
     return largest
 
 
-def round_values(values: NDArray[np.float64], to: Rounding) -> NDArray[np.float64]:
+def round_values(values: Floats, to: Rounding) -> Floats:
     """Values to the nearest multiple of a resolution, to whole numbers, or to 0 and 1 (from 0.5 on).
 
     A function of the value alone, so that equal rows stay equal.
@@ -104,7 +101,7 @@ def round_values(values: NDArray[np.float64], to: Rounding) -> NDArray[np.float6
     steps = np.rint(values / step)
     # 3 * 0.1 is not 0.3: where the step is a decimal, divide by its reciprocal instead, which is a whole number.
     inverse = round(1.0 / step)
-    rounded: NDArray[np.float64] = steps / inverse if inverse >= 1 and 1.0 / inverse == step else steps * step
+    rounded: Floats = steps / inverse if inverse >= 1 and 1.0 / inverse == step else steps * step
     return rounded + 0.0  # no negative zero
 
 
@@ -112,11 +109,11 @@ def check_rounding(to: object) -> None:
     """Refuse an invalid resolution."""
     if to in (None, "whole", "binary"):
         return
-    if isinstance(to, bool) or not isinstance(to, int | float) or not 1e-300 < to < float("inf"):
+    if not is_number(to) or not 1e-300 < to < float("inf"):
         raise ParameterError("round_to must be a resolution above 0 such as 0.1, or 'whole', or 'binary'.")
 
 
-def groups_of(labels: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+def groups_of(labels: Ints) -> Iterator[Ints]:
     """The rows of each group, in row order."""
     order = np.argsort(labels, kind="stable")
     yield from np.split(order, np.cumsum(np.bincount(labels))[:-1])

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.best import best_groups
 from shoal.kernels.blocks import block_groups
 from shoal.kernels.by_statistic import by_statistic_groups, row_means, row_variances
@@ -24,13 +24,10 @@ from shoal.kernels.refine import refine_groups
 from shoal.kernels.univariate import optimal_groups
 from shoal.kernels.v_mdav import v_mdav_groups
 from shoal.methods import loss_bound
-from shoal.methods.threads import n_threads, on_threads
-from shoal.methods.watch import watched
+from shoal.methods.kernel_runs import n_threads, on_threads, watched
 from shoal.model import Progress
 
 Algorithm = Literal["auto", "mdav", "v-mdav", "k-ward", "optimal", "by-mean", "by-variance", "best"]
-Labels = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 REFINE_WORK = 20_000
 """Changes of groups that refining may look at, per series."""
@@ -59,7 +56,7 @@ class Grouping:
     loss: Literal["squared", "absolute"]
     threads: int | None = None
 
-    def form(self, features: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:
+    def form(self, features: Floats, values: Floats, subjects: Ints, progress: Progress | None) -> Ints:
         """Group labels of the rows, from their features; the yardsticks use the values themselves."""
         x = _relative_to_first(features)
         many_series = int(subjects.max()) + 1 < len(x)
@@ -70,11 +67,11 @@ class Grouping:
             return on_threads(self.threads, lambda: refine_groups(x, labels, self.k, REFINE_WORK * len(x))[0])
         return labels
 
-    def loss_of(self, features: Floats, labels: Labels) -> float:
+    def loss_of(self, features: Floats, labels: Ints) -> float:
         """The squared distances of features from the means of their groups."""
         return float(means_and_loss(_relative_to_first(features), labels, int(labels.max()) + 1)[1])
 
-    def bound_of(self, features: Floats, subjects: Labels) -> float:
+    def bound_of(self, features: Floats, subjects: Ints) -> float:
         """A lower bound on that loss for any groups."""
         if int(subjects.max()) + 1 < len(features) or np.isnan(features).any():
             raise ParameterError("bound needs a panel without gaps and one series per subject. Omit bound.")
@@ -85,8 +82,8 @@ class Grouping:
             )
         return loss_bound.least_loss(_relative_to_first(features), self.k)
 
-    def _form(self, x: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:
-        forms: dict[str, Callable[[Labels], Any]] = {
+    def _form(self, x: Floats, values: Floats, subjects: Ints, progress: Progress | None) -> Ints:
+        forms: dict[str, Callable[[Ints], Any]] = {
             "auto": lambda done: self._auto(x, subjects, done),
             "mdav": lambda done: self._mdav(x, subjects, done),
             "v-mdav": lambda done: v_mdav_groups(x, self.k, self.gain, done),
@@ -101,17 +98,17 @@ class Grouping:
         found = watched(lambda done: on_threads(self.threads, lambda: form(done)), len(x), progress)
         return np.asarray(found)
 
-    def _auto(self, x: Floats, subjects: Labels, done: Labels) -> Labels:
+    def _auto(self, x: Floats, subjects: Ints, done: Ints) -> Ints:
         """MDAV, in blocks that are then refined across their borders; plain MDAV if requested or required."""
         if self.refine is not None or int(subjects.max()) + 1 < len(x) or np.isnan(x).any():
             return self._mdav(x, subjects, done)
 
-        def start(rows: Floats, done: Labels) -> Labels:
+        def start(rows: Floats, done: Ints) -> Ints:
             return self._mdav(rows, np.arange(len(rows)), done, threads=1)
 
         return block_groups(x, self.k, start, CHEAP_WORK, done, n_threads(self.threads))
 
-    def _mdav(self, x: Floats, subjects: Labels, done: Labels, threads: int | None = None) -> Labels:
+    def _mdav(self, x: Floats, subjects: Ints, done: Ints, threads: int | None = None) -> Ints:
         """MDAV-generic; through an index if that pays off and the rows allow it."""
         single = int(subjects.max()) + 1 == len(x) and not np.isnan(x).any()
         if single and (len(x) > INDEX_ROWS or len(x) ** 2 * x.shape[1] / self.k > INDEX_WORK):

@@ -11,17 +11,21 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.guarantees import NoGuarantee
 from shoal.guarantees.crowds import value_classes
+from shoal.kernels.arrays import Floats, Ints
 from shoal.model import Candidate, Method, Panel, Private, Recipe
-
-Floats = NDArray[np.float64]
+from shoal.model.parameters import is_number
 
 SECRET = ("seed", "insecure_seed")
 """Parameters that stay with the publisher."""
 
 
-def cube(panel: Panel) -> Floats:
-    """The values as (series, instants, channels), even if there is one channel."""
-    return panel.values.reshape(panel.n_series, panel.n_instants, panel.n_channels)
+class AlteringMethod(Method):
+    """A method that changes readings and promises nothing."""
+
+    @property
+    def aims_at(self) -> NoGuarantee:
+        """Nothing: judged by attack only."""
+        return NoGuarantee()
 
 
 def of_distinct(panel: Panel, change: Callable[[Floats], Floats]) -> Floats:
@@ -30,18 +34,14 @@ def of_distinct(panel: Panel, change: Callable[[Floats], Floats]) -> Floats:
     Takes and gives (series, instants, channels); the number of instants may change.
     """
     first, place = np.unique(value_classes(panel), return_inverse=True)
-    return change(cube(panel)[first])[place.reshape(-1)]
+    return change(panel.cube[first])[place.reshape(-1)]
 
 
 def shaped(panel: Panel, values: Floats, *, times: NDArray[Any] | None = None) -> Panel:
     """(series, instants, channels) as a panel without identifiers, with the dimensions and subjects of another."""
-    return Panel(
-        values if panel.values.ndim == 3 else values[:, :, 0],
-        times=panel.times if times is None else times,
-        subjects=panel.subject_codes,
-        channels=panel.channels,
-        timezone=panel.timezone,
-    )
+    deep = panel.values.ndim == 3
+    own = panel.times if times is None else times
+    return panel.like(values if deep else values[:, :, 0], times=own, subjects=panel.subject_codes)
 
 
 def candidate_of(
@@ -51,8 +51,8 @@ def candidate_of(
     *,
     figures: Mapping[str, Any] | None = None,
     curves: Panel | None = None,
-    rows: NDArray[np.int64] | None = None,
-    stands_for: NDArray[np.int64] | None = None,
+    rows: Ints | None = None,
+    stands_for: Ints | None = None,
 ) -> Candidate:
     """A candidate that aims at nothing, every series its own group; secret parameters stay out of the recipe."""
     groups = np.arange(panel.n_series)
@@ -68,7 +68,7 @@ def candidate_of(
             curves=curves,
             rows=rows,
             stands_for=stands_for,
-            secrets={name: value for name, value in method.parameters.items() if name in SECRET},
+            secrets=secret_parameters(method),
         ),
     )
 
@@ -76,6 +76,11 @@ def candidate_of(
 def public_parameters(method: Method) -> dict[str, Any]:
     """The parameters a certificate may name."""
     return {name: value for name, value in method.parameters.items() if name not in SECRET}
+
+
+def secret_parameters(method: Method) -> dict[str, Any]:
+    """The parameters that stay with the publisher."""
+    return {name: value for name, value in method.parameters.items() if name in SECRET}
 
 
 class MayHaveGaps(Protocol):
@@ -96,16 +101,9 @@ def refuse_gaps(method: Method, panel: MayHaveGaps) -> None:
         )
 
 
-def check_choice(name: str, given: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a word that is not among the choices."""
-    if given not in choices:
-        raise ParameterError(f"{name} must be one of: {', '.join(choices)}.")
-
-
-def check_share(name: str, given: Any, *, least: float = 0.0, most: float = 1.0, open_end: bool = False) -> None:
-    """Refuse what is not a share: above `least` and up to `most`; the other way round with an open end."""
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    if open_end and not (number and least <= given < most):
-        raise ParameterError(f"{name} must be a share of at least {least:g} and below {most:g}.")
-    if not open_end and not (number and least < given <= most):
-        raise ParameterError(f"{name} must be a share above {least:g} and at most {most:g}.")
+def check_share(name: str, given: Any, *, most: float = 1.0, open_end: bool = False) -> None:
+    """Refuse what is not a share: above 0 and up to `most`; the other way round with an open end."""
+    if open_end and not (is_number(given) and 0.0 <= given < most):
+        raise ParameterError(f"{name} must be a share of at least 0 and below {most:g}.")
+    if not open_end and not (is_number(given) and 0.0 < given <= most):
+        raise ParameterError(f"{name} must be a share above 0 and at most {most:g}.")

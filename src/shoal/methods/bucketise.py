@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from shoal.guarantees.event_groups import counted_codes
 from shoal.kernels.anatomy import anatomy_groups
+from shoal.kernels.arrays import Ints
 from shoal.methods.event_parts import refuse_ineligible
 from shoal.model import EventTables
 from shoal.model.event_codes import dense_codes, sort_rows
@@ -20,7 +20,7 @@ from shoal.model.event_tables import COUNT, GROUP, TIME
 _PLACE = "__place"
 
 
-def form_groups(values: pl.Series, *, l: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def form_groups(values: pl.Series, *, l: int, rng: np.random.Generator) -> Ints:
     """The group of each event of an l-eligible snapshot: of at least l events, all with different sensitive values.
 
     `rng` decides which event of a value goes to which group. It must stay as secret as the assignment itself.
@@ -36,7 +36,7 @@ def bucketise(
     sensitive: str,
     l: int,
     rng: np.random.Generator,
-    groups: NDArray[np.int64] | None = None,
+    groups: Ints | None = None,
 ) -> EventTables:
     """Publish an l-eligible snapshot in groups of at least l events, all with different sensitive values.
 
@@ -78,7 +78,7 @@ def bucketise_each(
     sensitive: str,
     l: int,
     rngs: Sequence[np.random.Generator],
-    groups: Sequence[NDArray[np.int64] | None],
+    groups: Sequence[Ints | None],
 ) -> list[EventTables]:
     """Each of some snapshots as `bucketise` gives it. Frames are queried once for all of them."""
     frame = plain_types(pl.concat([events[[TIME, *quasi, sensitive]] for events in snapshots]))
@@ -109,7 +109,7 @@ def bucketise_each(
     ]
 
 
-def _formed(codes: NDArray[np.int64], n_values: int, l: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _formed(codes: Ints, n_values: int, l: int, rng: np.random.Generator) -> Ints:
     n = len(codes)
     formed = anatomy_groups(codes, n_values, l, rng.permutation(n), rng.random(l - 1))
     return np.asarray(rng.permutation(n // l)[formed])

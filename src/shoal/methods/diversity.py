@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.guarantees.l_diversity import value_codes
+from shoal.kernels.arrays import Ints
 from shoal.methods.exchange import can_be_exchanged, exchange
 from shoal.methods.perturbation import perturb
 from shoal.model import Panel
@@ -24,14 +25,7 @@ class Diverse(NamedTuple):
 
 
 def diversify(
-    panel: Panel,
-    rows: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    envelopes: NDArray[np.int64],
-    *,
-    l: int,
-    epsilon: float,
-    seed: int,
+    panel: Panel, rows: Ints, classes: Ints, envelopes: Ints, *, l: int, epsilon: float, seed: int
 ) -> Diverse:
     """Change the sensitive columns of the published `rows` so that in no class a value has a share above 1/l.
 
@@ -82,7 +76,7 @@ def plain_sensitive(panel: Panel) -> Mapping[str, NDArray[Any]]:
     return columns
 
 
-def _refuse_what_cannot_be_exchanged(name: str, codes: NDArray[np.int64], sizes: NDArray[np.int64], l: int) -> None:
+def _refuse_what_cannot_be_exchanged(name: str, codes: Ints, sizes: Ints, l: int) -> None:
     if can_be_exchanged(codes, sizes, l):
         return
     most, room = int(np.bincount(codes).max()), int((sizes // l).sum())

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.guarantees.event_groups import counted_codes
+from shoal.kernels.arrays import Ints
 from shoal.model import EventTables
 from shoal.model.event_codes import as_numbers
 from shoal.model.event_kinds import plain_types
@@ -22,7 +22,7 @@ class Snapshot(NamedTuple):
 
     frame: pl.DataFrame
     """`time`, quasi-identifiers, sensitive value."""
-    codes: NDArray[np.int64]
+    codes: Ints
     """Sensitive values as numbers from 0, in their order."""
     n_values: int
 
@@ -35,7 +35,7 @@ class Snapshot(NamedTuple):
         return Snapshot(frame, codes, n_values)
 
 
-def value_codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
+def value_codes(column: pl.Series) -> tuple[Ints, int]:
     """The rank of each value among the different ones, missing first, and their number."""
     ranks = column.rank("dense")
     codes = (
@@ -44,7 +44,7 @@ def value_codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
     return codes, int(codes.max()) + 1
 
 
-def refuse_ineligible(times: pl.Series, codes: NDArray[np.int64], l: int) -> None:
+def refuse_ineligible(times: pl.Series, codes: Ints, l: int) -> None:
     """Refuse events of several times, or with one sensitive value above a share of 1/l."""
     instants = as_numbers(times) if times.null_count() == 0 else np.zeros(0)
     if not len(instants) or (instants != instants[0]).any():

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Ints
 
 _TRIES = 24  # rows drawn by chance in search of a partner
 _LOOKS = 200  # groups with room for a frequent value that are looked at
@@ -25,11 +26,11 @@ _LOOKS = 200  # groups with room for a frequent value that are looked at
 class Exchanged(NamedTuple):
     """The new value of each row, and how many rows have another one than before."""
 
-    values: NDArray[np.int64]
+    values: Ints
     n_changed: int
 
 
-def can_be_exchanged(values: NDArray[np.int64], sizes: NDArray[np.int64], l: int) -> bool:
+def can_be_exchanged(values: Ints, sizes: Ints, l: int) -> bool:
     """Whether values can be dealt out to groups of these sizes with none above its cap in any.
 
     A group takes at most min(size, q * cap) of any q values: for the q most frequent ones that must suffice, for all
@@ -44,13 +45,7 @@ def can_be_exchanged(values: NDArray[np.int64], sizes: NDArray[np.int64], l: int
     return bool((np.cumsum(totals) <= room).all())
 
 
-def exchange(
-    values: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    envelopes: NDArray[np.int64],
-    l: int,
-    rng: np.random.Generator,
-) -> Exchanged:
+def exchange(values: Ints, classes: Ints, envelopes: Ints, l: int, rng: np.random.Generator) -> Exchanged:
     """Exchange values, where that is possible, between groups, numbered in `classes` from 0 as all three are."""
     table = _Table(values, classes, envelopes, l, rng)
     for group, value in table.in_excess():
@@ -63,14 +58,7 @@ def exchange(
 class _Table:
     """Who carries what in which group."""
 
-    def __init__(
-        self,
-        values: NDArray[np.int64],
-        classes: NDArray[np.int64],
-        envelopes: NDArray[np.int64],
-        l: int,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, values: Ints, classes: Ints, envelopes: Ints, l: int, rng: np.random.Generator) -> None:
         self.values = values.copy()
         self._classes: list[int] = classes.tolist()
         self._caps: list[int] = (np.bincount(classes) // l).tolist()

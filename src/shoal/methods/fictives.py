@@ -13,12 +13,10 @@ distance between the two distinct ones that are closest to each other.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from shoal.errors import ParameterError
-
-Floats = NDArray[np.float64]
+from shoal.kernels.arrays import Floats
 
 SMOOTHING = 0.5
 ROUNDS = 50

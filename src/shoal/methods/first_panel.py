@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Ints
 from shoal.model import Candidate, Panel
 
 
@@ -17,18 +17,15 @@ def working_panel(candidate: Candidate) -> Panel:
     assert isinstance(published, Panel)
     rows = candidate.stands_for
     known = candidate.private.original.attributes if (rows >= 0).all() else {}
-    return Panel(
+    return published.like(
         published.values,
-        times=published.times,
         subjects=published.subject_codes,
         attributes={name: column[rows] for name, column in known.items()},
-        channels=published.channels,
-        timezone=published.timezone,
         origin=candidate.private.original.origin,
     )
 
 
-def row_of_first(made: Sequence[Candidate]) -> NDArray[np.int64]:
+def row_of_first(made: Sequence[Candidate]) -> Ints:
     """The series of the first panel that each published row stands for; -1 for a fictive one."""
     found = np.arange(made[0].private.original.n_series)
     for candidate in made:
@@ -37,7 +34,7 @@ def row_of_first(made: Sequence[Candidate]) -> NDArray[np.int64]:
     return found
 
 
-def groups_of_first(made: Sequence[Candidate], stands_for: NDArray[np.int64]) -> NDArray[np.int64]:
+def groups_of_first(made: Sequence[Candidate], stands_for: Ints) -> Ints:
     """The last step's group of each series of the first panel; -1 where it is not published.
 
     If slices of one series are in different groups, it has no group, and every series counts as its own group.
@@ -67,25 +64,15 @@ def curves_of_first(steps: Sequence[Any], made: Sequence[Candidate]) -> Panel:
         rows = candidate.stands_for
         real = rows >= 0
         everyone = candidate.private.stands_for is None and candidate.private.rows is None
-        of_real = curves if everyone else _some(curves, np.flatnonzero(real))
+        of_real = curves if everyone else curves.like(curves.values[real])
         curves = _put(of_real, None if everyone else rows[real], candidate.private.original)
     return curves
 
 
-def _put(curves: Panel, rows: NDArray[np.int64] | None, original: Panel) -> Panel:
+def _put(curves: Panel, rows: Ints | None, original: Panel) -> Panel:
     """Curves of some rows as curves of all, missing if there is none."""
     values = curves.values
     if rows is not None:
         values = np.full((original.n_series, *curves.values.shape[1:]), np.nan)
         values[rows] = curves.values
-    return Panel(
-        values,
-        times=curves.times,
-        subjects=original.subject_codes,
-        channels=curves.channels,
-        timezone=curves.timezone,
-    )
-
-
-def _some(panel: Panel, rows: NDArray[np.int64]) -> Panel:
-    return Panel(panel.values[rows], times=panel.times, channels=panel.channels, timezone=panel.timezone)
+    return curves.like(values, subjects=original.subject_codes)

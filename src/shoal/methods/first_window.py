@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.reposition import admit, fill, loss
 
 MOST_VARIABLES = 50_000
@@ -33,18 +33,12 @@ _MOST_NODES = 20_000
 class FirstWindow(NamedTuple):
     """The state of a window as in kernels.reposition, and whether no other has a smaller loss."""
 
-    placed: NDArray[np.int64]
-    suppressed: NDArray[np.int64]
+    placed: Ints
+    suppressed: Ints
     optimal: bool
 
 
-def first_window(
-    counts: NDArray[np.int64],
-    l: int,
-    cost: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    nodes: int | None = None,
-) -> FirstWindow:
+def first_window(counts: Ints, l: int, cost: Floats, beta: Floats, nodes: int | None = None) -> FirstWindow:
     """Place the events of the first snapshots, counts[i, s] of snapshot i and value s, at the least loss found.
 
     Solved by branch and bound with HiGHS. Where `nodes` (by default a number that falls with the size) do not prove
@@ -74,9 +68,7 @@ def first_window(
     return FirstWindow(placed, suppressed, False)
 
 
-def _solve(
-    counts: NDArray[np.int64], l: int, cost: NDArray[np.float64], beta: NDArray[np.float64], nodes: int | None
-) -> tuple[NDArray[np.int64] | None, bool]:
+def _solve(counts: Ints, l: int, cost: Floats, beta: Floats, nodes: int | None) -> tuple[Ints | None, bool]:
     """How many of each value each snapshot gets, None if no solution was found; and whether it is proven best."""
     from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
@@ -113,9 +105,7 @@ def _solve(
     return np.rint(wanted).astype(np.int64), bool(found.status == 0)
 
 
-def _constraints(
-    value: NDArray[np.int64], home: NDArray[np.int64], place: NDArray[np.int64], counts: NDArray[np.int64], l: int
-) -> tuple[Any, NDArray[np.int64]]:
+def _constraints(value: Ints, home: Ints, place: Ints, counts: Ints, l: int) -> tuple[Any, Ints]:
     """Matrix and upper bounds: one row per home and value, one per place and value, one per place."""
     from scipy.sparse import coo_array
 
@@ -136,7 +126,7 @@ def _constraints(
     return matrix, np.concatenate([counts.ravel(), np.zeros(cells + w, dtype=np.int64)])
 
 
-def _possible(counts: NDArray[np.int64], wanted: NDArray[np.int64], l: int) -> bool:
+def _possible(counts: Ints, wanted: Ints, l: int) -> bool:
     """Whether forward moves reach this and all snapshots are l-eligible; in whole numbers, unlike the solver."""
     reachable = bool((wanted >= 0).all() and (np.cumsum(wanted, axis=0) <= np.cumsum(counts, axis=0)).all())
     return reachable and bool((wanted.max(axis=1) * l <= wanted.sum(axis=1)).all())

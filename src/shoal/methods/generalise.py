@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Ints
 from shoal.kernels.mondrian import mondrian_groups
 from shoal.methods.event_parts import Snapshot, value_codes
 from shoal.model import EventTables
@@ -62,7 +62,7 @@ def generalise(events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l:
     return EventTables(records.sort(names), None, tuple(quasi), sensitive)
 
 
-def close_groups(frame: pl.DataFrame, codes: NDArray[np.int64], l: int) -> NDArray[np.int64]:
+def close_groups(frame: pl.DataFrame, codes: Ints, l: int) -> Ints:
     """The group of each row, from its quasi-identifiers and sensitive values."""
     numbers = [is_number(dtype) for dtype in frame.dtypes]
     ranks = np.empty((frame.width, len(codes)), dtype=np.int64)
@@ -75,7 +75,7 @@ def close_groups(frame: pl.DataFrame, codes: NDArray[np.int64], l: int) -> NDArr
     return np.asarray(mondrian_groups(ranks, values, np.array(numbers, dtype=np.bool_), order, codes, l))
 
 
-def coarse_columns(frame: pl.DataFrame, groups: NDArray[np.int64]) -> pl.DataFrame:
+def coarse_columns(frame: pl.DataFrame, groups: Ints) -> pl.DataFrame:
     """For each row, what is published about its group: both ends of numbers, a JSON list of anything else.
 
     Groups are numbers from 0 without gaps. The low end is missing if a value of the group is missing.

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.kernels.arrays import Floats, Ints
 
 Instants = str | Sequence[int] | slice
 """Positions counted from 0: as text with ranges that leave out their end, as whole numbers, or as a slice."""
@@ -36,7 +36,7 @@ def canonical(name: str, chosen: Instants) -> str:
     return ",".join(str(first) if end == first + 1 else f"{first}:{end}" for first, end in runs)
 
 
-def positions(name: str, chosen: Instants | None, n_instants: int) -> NDArray[np.int64]:
+def positions(name: str, chosen: Instants | None, n_instants: int) -> Ints:
     """The positions that a choice stands for in a panel of this many instants; None chooses all."""
     if chosen is None:
         return np.arange(n_instants)
@@ -56,7 +56,7 @@ def are_disjoint(one: Instants | None, other: Instants | None) -> bool:
     return not len(np.intersect1d(_positions("", one), _positions("", other)))
 
 
-def _positions(name: str, chosen: Instants) -> NDArray[np.int64]:
+def _positions(name: str, chosen: Instants) -> Ints:
     if isinstance(chosen, slice):
         if chosen.stop is None or min(chosen.start or 0, chosen.stop) < 0 or chosen.step not in (None, 1):
             raise ParameterError(f"{name} as a slice needs an end, and takes no step: slice(6, 24).")
@@ -101,7 +101,7 @@ def canonical_factors(name: str, given: Sensitivity) -> str:
     return ",".join("=".join(part) for part in spelled)
 
 
-def factors_of(name: str, given: Sensitivity | None, n_instants: int) -> NDArray[np.float64]:
+def factors_of(name: str, given: Sensitivity | None, n_instants: int) -> Floats:
     """The factor of each instant of a panel; 1 where none is given."""
     found = np.ones(n_instants)
     factors = {} if given is None else _factors(name, given)

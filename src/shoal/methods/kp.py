@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple, Self, get_args
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,11 @@ from shoal.kernels.kp_leftovers import join_bad_leaves
 from shoal.kernels.kp_tree import Leaves, create_tree, recycle
 from shoal.methods.diversity import diversify, plain_sensitive
 from shoal.methods.instants import Instants, are_disjoint, canonical, positions
+from shoal.methods.kernel_runs import watched
 from shoal.methods.layers import Layers, layers_of
 from shoal.methods.mean_words import Words, with_mean_words, with_near_shapes
-from shoal.methods.watch import watched
 from shoal.model import Candidate, Envelopes, Method, Moments, Panel, PanelShards, Private, Progress, Recipe, ShardPlan
+from shoal.model.parameters import check_choice, check_whole
 from shoal.model.tally import channel_deviations, channel_moments
 
 Algorithm = Literal["kapra", "naive", "auto"]
@@ -172,15 +173,13 @@ class KP(Method):
                 f"p={self.p} is above k={self.k}: every pattern inside a group needs p series, so groups would have "
                 "at least p anyway. Raise k or lower p."
             )
-        if self.algorithm not in get_args(Algorithm):
-            raise ParameterError(f"algorithm must be one of: {', '.join(get_args(Algorithm))}.")
+        check_choice("algorithm", self.algorithm, Algorithm)
         if isinstance(self.pattern_weight, bool) or not 0.0 <= self.pattern_weight <= 1.0:
             raise ParameterError("pattern_weight must be a number from 0 to 1.")
         if isinstance(self.max_level, bool) or not isinstance(self.max_level, int | np.integer):
             raise ParameterError("max_level must be a whole number.")
         Sax(int(self.max_level))
-        if self.words not in get_args(WordsOf):
-            raise ParameterError(f"words must be one of: {', '.join(get_args(WordsOf))}.")
+        check_choice("words", self.words, WordsOf)
         for name in ("envelope_instants", "pattern_instants"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, canonical(name, getattr(self, name)))
@@ -199,8 +198,7 @@ class KP(Method):
                 )
         if isinstance(self.epsilon, bool) or not 0.0 <= self.epsilon < float("inf"):
             raise ParameterError("epsilon must be a number of at least 0.")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise ParameterError("seed must be a whole number of at least 0.")
+        check_whole("seed", self.seed, 0)
 
     @property
     def aims_at(self) -> KPAnonymity:
@@ -244,7 +242,7 @@ class KP(Method):
         ranges = positions("envelope_instants", self.envelope_instants, panel.n_instants)
         spelled = positions("pattern_instants", self.pattern_instants, panel.n_instants)
         # A copy, because numba compiles everything again for a read-only array.
-        by_channel = panel.values.reshape(panel.n_series, panel.n_instants, -1).transpose(0, 2, 1)
+        by_channel = panel.cube.transpose(0, 2, 1)
         x = np.array(by_channel, order="C").reshape(panel.n_series, -1)
         subjects = None if panel.one_series_per_subject else panel.subject_codes
         formed: _Formed = watched(lambda done: self._form(x, subjects, done), panel.n_series, progress)

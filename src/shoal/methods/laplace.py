@@ -10,22 +10,20 @@ import importlib.metadata
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.guarantees.differential_privacy import Spent
-
-Integers = NDArray[np.int64]
+from shoal.kernels.arrays import Ints
 
 
 def noisy_integers(
-    values: Integers,
+    values: Ints,
     *,
     sensitivity: int,
     epsilon: float,
     query: str,
     bounds: tuple[float, float] | None = None,
     insecure_seed: int | None = None,
-) -> tuple[Integers, Spent]:
+) -> tuple[Ints, Spent]:
     """The values plus discrete Laplace noise, and its cost: at most epsilon.
 
     Parameters

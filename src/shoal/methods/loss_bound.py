@@ -22,10 +22,10 @@ each group loses at least the sum of S / (2 k) over its rows.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.triples import violated_triples
 
 MOST_ROWS = 2500
@@ -34,9 +34,6 @@ MOST_ROWS = 2500
 _NEAR = 8  # rows whose triples the first programme has
 _ROUNDS = 60
 _SAFE = 1.0 - 1e-9  # for the rounding of distances and sums
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 def least_loss(x: Floats, k: int) -> float:
@@ -71,7 +68,7 @@ def _prices(distances: Floats) -> Floats:
         step *= 2.0
 
 
-def _near_triples(distances: Floats) -> Rows:
+def _near_triples(distances: Floats) -> Ints:
     """Every row with every two of its nearest."""
     n = len(distances)
     apart = distances.copy()
@@ -80,11 +77,11 @@ def _near_triples(distances: Floats) -> Rows:
     one, other = np.triu_indices(near.shape[1], 1)
     own = np.repeat(np.arange(n), len(one))
     triples = np.stack([own, near[:, one].ravel(), near[:, other].ravel()], axis=1)
-    found: Rows = np.unique(np.sort(triples, axis=1), axis=0)
+    found: Ints = np.unique(np.sort(triples, axis=1), axis=0)
     return found
 
 
-def _solved(distances: Floats, triples: Rows) -> Floats:
+def _solved(distances: Floats, triples: Ints) -> Floats:
     """The dual of covering every row with triples at the least loss."""
     i, j, l = triples.T
     losses = (distances[i, j] + distances[i, l] + distances[j, l]) / 3.0

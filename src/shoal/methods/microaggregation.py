@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,20 +25,16 @@ from shoal.features.shown_groups import Present
 from shoal.guarantees import KAnonymity
 from shoal.methods.aggregates import (
     LEAST_FOR_THIRDS,
-    THIRDS,
     Aggregate,
     Rounding,
     aggregate_groups,
     check_rounding,
-    group_thirds,
-    groups_of,
-    largest_likeness,
-    round_values,
 )
 from shoal.methods.algorithms import Algorithm, Grouping
-from shoal.methods.scenarios import LEAST_FOR_SCENARIOS, describe_groups
+from shoal.methods.group_forms import Form, median_likeness, publish_groups
+from shoal.methods.kernel_runs import check_threads
+from shoal.methods.scenarios import LEAST_FOR_SCENARIOS
 from shoal.methods.strata import strata_of
-from shoal.methods.threads import check_threads
 from shoal.model import (
     Candidate,
     Method,
@@ -46,24 +42,17 @@ from shoal.model import (
     Panel,
     PanelShards,
     Private,
-    Profiles,
     Progress,
-    Published,
     Recipe,
     ShardPlan,
     Strata,
 )
-from shoal.model.columns import missing_entries, plain_column
 from shoal.model.panel_shards import added
+from shoal.model.parameters import check_choice, check_whole, is_whole
 from shoal.model.scenarios import LEAST_LEVELS, MOST_LEVELS
-
-Form = Literal["values", "profiles", "scenarios"]
 
 SHOWN_SUFFIX = ".json"
 """Suffix of a text that names a file with groups shown, rather than an attribute."""
-
-LARGEST_LIKENESS = 0.5
-"""Largest share of informative cells at which a published curve may equal one member's own values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,8 +165,7 @@ class Microaggregation(Method):
     def __post_init__(self) -> None:
         KAnonymity(self.k)  # refuses an impossible k with its own message
         for name, kind in (("algorithm", Algorithm), ("aggregate", Aggregate), ("form", Form)):
-            if getattr(self, name) not in get_args(kind):
-                raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
+            check_choice(name, getattr(self, name), kind)
         if self.aggregate == "quantiles" and self.k < LEAST_FOR_THIRDS:
             raise ParameterError(
                 f"aggregate='quantiles' needs k of at least {LEAST_FOR_THIRDS}, got {self.k}: each band is a mean over "
@@ -214,16 +202,13 @@ class Microaggregation(Method):
         check_threads(self.threads)
         if not 0.0 <= self.gain < float("inf"):
             raise ParameterError("gain must be a number of at least 0.")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise ParameterError("seed must be a whole number of at least 0.")
-        if isinstance(self.proposals, bool) or not isinstance(self.proposals, int | np.integer) or self.proposals < 1:
-            raise ParameterError("proposals must be a whole number of at least 1.")
+        check_whole("seed", self.seed, 0)
+        check_whole("proposals", self.proposals, 1)
 
     def _check_scenarios(self) -> None:
         """Refuse parameters with which a figure of scenarios would be based on too few subjects."""
         wrong = []
-        whole = isinstance(self.levels, int | np.integer) and not isinstance(self.levels, bool)
-        if not whole or not LEAST_LEVELS <= self.levels <= MOST_LEVELS:
+        if not is_whole(self.levels, LEAST_LEVELS) or self.levels > MOST_LEVELS:
             wrong.append(f"levels must be a whole number from {LEAST_LEVELS} to {MOST_LEVELS}")
         if self.k < LEAST_FOR_SCENARIOS:
             wrong.append(
@@ -364,7 +349,6 @@ class Microaggregation(Method):
         shown, present = self._shown_in(panel)
         groups, above = self._groups(panel, shown, progress)
         means = aggregate_groups(panel.rows, groups, panel.subject_codes, self.k, self.aggregate)
-        likeness = self._likeness(panel, means, groups)
         n_before, n_after = panel.n_missing, int(np.isnan(means).sum())
         n_both = int((np.isnan(panel.rows) & np.isnan(means)).sum()) if n_before and n_after else 0
         figures: dict[str, float] = {"cells_withheld": n_after - n_both, "gaps_covered": n_before - n_both}
@@ -373,9 +357,18 @@ class Microaggregation(Method):
             figures["shown_elsewhere"] = learned.shown.n_subjects
         if above is not None:
             figures["loss_above_bound"] = above
-        if likeness is not None:
-            figures["largest_likeness"] = round(likeness, 4)
-        published, curves = self._published(panel, groups, means)
+        if self.aggregate == "median":
+            figures["largest_likeness"] = round(median_likeness(panel, means, groups), 4)
+        published, curves = publish_groups(
+            panel,
+            groups,
+            means,
+            form=self.form,
+            aggregate=self.aggregate,
+            levels=int(self.levels),
+            round_to=self.round_to,
+            attributes=self.attributes,
+        )
         return Candidate(
             published=published,
             guarantee=self.aims_at,
@@ -400,49 +393,6 @@ class Microaggregation(Method):
             )
         if wrong:
             raise ParameterError(f"form='scenarios' cannot be formed: {'. '.join(wrong)}.")
-
-    def _published(
-        self, panel: Panel, groups: NDArray[np.int64], means: NDArray[np.float64]
-    ) -> tuple[Published, Panel | None]:
-        """What is published, and if its shape differs, the curve that stands for each series."""
-        bands = group_thirds(panel.rows, groups, means) if self.aggregate == "quantiles" else None
-        if self.form == "scenarios":
-            return describe_groups(panel, groups, means, int(self.levels)), None
-        if self.form == "profiles":
-            firsts = [int(members[0]) for members in groups_of(groups)]
-            columns = means[firsts][:, :, None]
-            profiles = columns if bands is None else np.concatenate([columns, bands], axis=2)
-            return Profiles(
-                values=self._rounded(profiles).reshape(len(firsts), panel.n_instants, panel.n_channels, -1),
-                counts=_n_subjects(panel, groups),
-                bands=("mean",) if bands is None else ("mean", *THIRDS),
-                times=panel.times,
-                channels=panel.channels,
-                timezone=panel.timezone,
-            ), None
-        if bands is None:
-            means = self._rounded(means).reshape(panel.values.shape)
-            return _like(panel, means, panel.channels, self._attributes(panel)), None
-        rounded = self._rounded(bands)[groups]
-        names = [band if panel.n_channels == 1 else f"{c}_{band}" for c in panel.channels for band in THIRDS]
-        middle = np.ascontiguousarray(rounded[:, :, 1]).reshape(panel.values.shape)
-        bands = rounded.reshape(panel.n_series, panel.n_instants, -1)
-        published = _like(panel, bands, names, self._attributes(panel))
-        return published, _like(panel, middle, panel.channels)
-
-    def _attributes(self, panel: Panel) -> dict[str, NDArray[Any]]:
-        """The attributes to publish, in plain types and without gaps."""
-        found = {name: plain_column(panel.attributes[name]) for name in self.attributes}
-        for name, column in found.items():
-            if n_missing := int(missing_entries(column).sum()):
-                raise ParameterError(
-                    f"Column {name!r} cannot be published: {n_missing} of {panel.n_series} series have no entry in "
-                    "it. Fill it in the table, or drop these series."
-                )
-        return found
-
-    def _rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return values if self.round_to is None else round_values(values, self.round_to)
 
     def _groups(
         self, panel: Panel, shown: NDArray[np.int64] | None, progress: Progress | None
@@ -476,19 +426,6 @@ class Microaggregation(Method):
         # Three digits: the exact loss of a small panel would say something about its values.
         return labels, float(f"{max(0.0, loss / least - 1.0):.3g}") if least > 0.0 else None
 
-    def _likeness(self, panel: Panel, published: NDArray[np.float64], groups: NDArray[np.int64]) -> float | None:
-        """How close a curve is to being one member's own, if that can happen; refused above the limit."""
-        if self.aggregate != "median":
-            return None
-        likeness = largest_likeness(panel.rows, published, groups)
-        if likeness > LARGEST_LIKENESS:
-            raise ParameterError(
-                f"A published median equals one member's own values at {100 * likeness:.0f} % of the cells, more than "
-                f"{100 * LARGEST_LIKENESS:.0f} %: it would publish that member. Use aggregate='trimmed-mean' or "
-                "'mean', or a larger k."
-            )
-        return likeness
-
 
 def _present(shown: Sequence[ShownGroups], number: int, panel: Panel) -> tuple[Present, ...]:
     return tuple(groups.present(panel) for groups in shown)
@@ -504,27 +441,3 @@ def _kept_moments(features: Kept, number: int, panel: Panel) -> tuple[Moments, .
 
 def _added_each(several: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(added(own) for own in zip(*several, strict=True))
-
-
-def _like(
-    panel: Panel,
-    values: NDArray[np.float64],
-    channels: Sequence[str],
-    attributes: Mapping[str, NDArray[Any]] | None = None,
-) -> Panel:
-    """A panel without identifiers over the same instants, its subjects bare numbers."""
-    return Panel(
-        values,
-        times=panel.times,
-        subjects=panel.subject_codes,
-        attributes=attributes,
-        channels=channels,
-        timezone=panel.timezone,
-        copy=False,
-    )
-
-
-def _n_subjects(panel: Panel, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of different subjects in each group."""
-    pairs = np.unique(groups * panel.n_subjects + panel.subject_codes)
-    return np.bincount(pairs // panel.n_subjects)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,10 @@ from shoal.kernels.nlk_intervals import Loss, Representative, publish_labels
 from shoal.kernels.nlk_prices import n_steps, priced_groups
 from shoal.kernels.nlk_splits import SplitFigures, cluster_instants, split_groups
 from shoal.methods.instants import Sensitivity, canonical_factors, factors_of
+from shoal.methods.kernel_runs import watched
 from shoal.methods.layers import layers_of
-from shoal.methods.watch import watched
 from shoal.model import Candidate, Method, Panel, Private, Progress, Recipe, ShardPlan
+from shoal.model.parameters import check_choice
 
 Strategy = Literal["optimal", "mth", "mil", "cluster"]
 
@@ -103,8 +104,7 @@ class NLK(Method):
     def __post_init__(self) -> None:
         NLKAnonymity(self.n, self.l, self.k)  # refuses the impossible with its own message
         for name, kind in (("strategy", Strategy), ("loss", Loss), ("representative", Representative)):
-            if getattr(self, name) not in get_args(kind):
-                raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
+            check_choice(name, getattr(self, name), kind)
         if self.sensitivity is not None:
             object.__setattr__(self, "sensitivity", canonical_factors("sensitivity", self.sensitivity))
             if self.strategy in ("mil", "mth"):
@@ -140,14 +140,7 @@ class NLK(Method):
         if self.representative == "median":
             figures = figures | {"largest_likeness": round(self._likeness(x, published, labels), 4)}
         return Candidate(
-            published=Panel(
-                published.reshape(panel.values.shape),
-                times=panel.times,
-                subjects=subjects,
-                channels=panel.channels,
-                timezone=panel.timezone,
-                copy=False,
-            ),
+            published=panel.like(published.reshape(panel.values.shape), subjects=subjects, copy=False),
             guarantee=self.aims_at,
             recipe=Recipe(self.name, self.parameters, figures | {"cells_alone": _n_alone(labels)}),
             private=Private(original=panel, groups=labels.astype(np.int64)),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self, get_args
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.guarantees import NoGuarantee
-from shoal.methods.altered import Floats, candidate_of, check_choice, cube, of_distinct, shaped
-from shoal.methods.randomness import check_seed, stream
-from shoal.model import Candidate, Method, Moments, Panel, PanelShards, Progress
+from shoal.kernels.arrays import Floats
+from shoal.methods.altered import AlteringMethod, candidate_of, of_distinct, shaped
+from shoal.methods.randomness import stream
+from shoal.model import Candidate, Moments, Panel, PanelShards, Progress
+from shoal.model.parameters import check_choice, check_whole, is_number
 
 Kind = Literal["gaussian", "laplace", "uniform", "coloured"]
 Per = Literal["panel", "series"]
@@ -21,7 +21,7 @@ MOST_MEMORY = 0.99
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseAddition(Method):
+class NoiseAddition(AlteringMethod):
     """Add noise of a given strength to every reading.
 
     y[i, t] = x[i, t] + s e[i, t], where e has mean 0 and variance 1, and s^2 = variance of the signal / snr. The signal
@@ -78,25 +78,19 @@ class NoiseAddition(Method):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.snr, bool) or not isinstance(self.snr, int | float) or not 0.0 < self.snr < float("inf"):
+        if not is_number(self.snr) or not 0.0 < self.snr < float("inf"):
             raise ParameterError(
                 "snr must be a number above 0: the variance of the signal divided by that of the noise."
             )
-        check_choice("kind", self.kind, get_args(Kind))
-        check_choice("per", self.per, get_args(Per))
-        check_seed(self.seed)
+        check_choice("kind", self.kind, Kind)
+        check_choice("per", self.per, Per)
+        check_whole("seed", self.seed, 0)
         if self.memory is None:
             return
         if self.kind != "coloured":
             raise ParameterError(f"memory applies to kind='coloured', this is {self.kind!r}. Omit it.")
-        number = isinstance(self.memory, int | float) and not isinstance(self.memory, bool)
-        if not number or not 0.0 <= self.memory <= MOST_MEMORY:
+        if not is_number(self.memory) or not 0.0 <= self.memory <= MOST_MEMORY:
             raise ParameterError(f"memory must be a number from 0 to {MOST_MEMORY}.")
-
-    @property
-    def aims_at(self) -> NoGuarantee:
-        """Nothing: judged by attack only."""
-        return NoGuarantee()
 
     def prepare(self, panel: PanelShards) -> Self:
         """The same strength and memory everywhere: those of all series."""
@@ -125,7 +119,7 @@ class NoiseAddition(Method):
             progress(panel.n_series, panel.n_series)
         return candidate_of(self, panel, published)
 
-    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...], memory: NDArray[np.float64]) -> Floats:
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...], memory: Floats) -> Floats:
         """Noise of mean 0 and variance 1."""
         if self.kind == "laplace":
             return rng.laplace(scale=np.sqrt(0.5), size=shape)
@@ -161,15 +155,15 @@ class _Spread:
     """The spread of readings in each channel, and their correlation from one instant to the next."""
 
     moments: Moments
-    total: NDArray[np.float64]
+    total: Floats
     """Squared deviations of each series from its own mean."""
-    together: NDArray[np.float64]
+    together: Floats
     """The same between readings one instant apart."""
 
     @staticmethod
     def of(panel: Panel) -> _Spread:
         """Those of a panel."""
-        x = cube(panel)
+        x = panel.cube
         observed = ~np.isnan(x)
         counts = np.maximum(observed.sum(axis=1, keepdims=True), 1)
         mean = np.where(observed, x, 0.0).sum(axis=1, keepdims=True) / counts
@@ -187,10 +181,10 @@ class _Spread:
         return found
 
     @property
-    def memory(self) -> NDArray[np.float64]:
+    def memory(self) -> Floats:
         """For each channel the correlation of readings one instant apart, each series around its own mean."""
         there = self.total > 0.0
-        found: NDArray[np.float64] = np.divide(self.together, self.total, out=np.zeros(len(self.total)), where=there)
+        found: Floats = np.divide(self.together, self.total, out=np.zeros(len(self.total)), where=there)
         return np.clip(found, 0.0, MOST_MEMORY)
 
     def __add__(self, other: _Spread) -> _Spread:

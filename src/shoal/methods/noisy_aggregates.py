@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.guarantees import DifferentialPrivacy
 from shoal.guarantees.differential_privacy import Spent, Unit
-from shoal.methods.altered import SECRET, check_choice, check_share, cube, public_parameters, shaped
+from shoal.kernels.arrays import Floats, Ints
+from shoal.methods.altered import check_share, public_parameters, secret_parameters, shaped
 from shoal.methods.laplace import noisy_integers
-from shoal.methods.randomness import check_seed
 from shoal.model import (
     Candidate,
     Method,
@@ -28,6 +28,7 @@ from shoal.model import (
     Recipe,
     Spread,
 )
+from shoal.model.parameters import check_choice, check_whole, is_number
 
 Figure = Literal["mean", "total"]
 
@@ -98,6 +99,7 @@ class NoisyAggregates(Method):
     """
 
     name: ClassVar[str] = "noisy-aggregates"
+    publishes_groups: ClassVar[bool] = True
     keeps_equal: ClassVar[bool] = True
 
     epsilon: float
@@ -114,11 +116,11 @@ class NoisyAggregates(Method):
         DifferentialPrivacy(self.epsilon, self.unit)  # refuses the impossible with its own message
         for name in ("lower", "upper"):
             bound = getattr(self, name)
-            if isinstance(bound, bool) or not isinstance(bound, int | float) or not abs(bound) <= 1e100:
+            if not is_number(bound) or not abs(bound) <= 1e100:
                 raise ParameterError(f"{name} must be a number: a bound of readings that is known without the data.")
         if not self.lower < self.upper:
             raise ParameterError("lower must be below upper: they are the bounds of a reading.")
-        check_choice("figure", self.figure, get_args(Figure))
+        check_choice("figure", self.figure, Figure)
         check_share("count_share", self.count_share, most=0.9)
         if (self.within is None) != (self.entries is None):
             raise ParameterError(
@@ -131,17 +133,12 @@ class NoisyAggregates(Method):
                 raise ParameterError("entries must be different words, separated by commas.")
             object.__setattr__(self, "entries", ",".join(found))
         if self.insecure_seed is not None:
-            check_seed(self.insecure_seed)
+            check_whole("seed", self.insecure_seed, 0)
 
     @property
     def aims_at(self) -> DifferentialPrivacy:
         """The guarantee of this method; the candidate's carries the accounting as well."""
         return DifferentialPrivacy(float(self.epsilon), self.unit)
-
-    @property
-    def publishes_groups(self) -> bool:
-        """One profile for each group."""
-        return True
 
     def prepare(self, panel: PanelShards) -> Self:
         """Noise is drawn once, for sums over everyone: whole numbers, independent of the order of addition."""
@@ -160,21 +157,14 @@ class NoisyAggregates(Method):
         if progress is not None:
             progress(panel.n_series, panel.n_series)
         return Candidate(
-            published=Profiles(
-                values=np.stack(figures, axis=-1),
-                counts=counts,
-                bands=("mean", "total")[: len(figures)],
-                times=panel.times,
-                channels=panel.channels,
-                timezone=panel.timezone,
-            ),
+            published=Profiles.of(panel, np.stack(figures, axis=-1), counts, ("mean", "total")[: len(figures)]),
             guarantee=DifferentialPrivacy(float(self.epsilon), self.unit, drawn.spent),
             recipe=Recipe(self.name, public_parameters(self)),
             private=Private(
                 original=panel,
                 groups=groups,
                 curves=shaped(panel, means[groups]),
-                secrets={name: value for name, value in self.parameters.items() if name in SECRET},
+                secrets=secret_parameters(self),
                 spread=getattr(self, "_spread", None),
             ),
         )
@@ -219,7 +209,7 @@ class NoisyAggregates(Method):
                 "missing='interpolate:2h' and unit='subject', or drop incomplete series from the table."
             )
 
-    def _groups(self, panel: Panel) -> tuple[NDArray[np.int64], int]:
+    def _groups(self, panel: Panel) -> tuple[Ints, int]:
         """The group of each subject, by the entry of its first series, and how many groups there are."""
         if self.within is None or self.entries is None:
             return np.zeros(panel.n_subjects, dtype=np.int64), 1
@@ -237,7 +227,7 @@ class NoisyAggregates(Method):
         """Sums of the clipped curves in each group, in steps around the middle between the bounds."""
         self._refuse(panel)
         group, n_groups = self._groups(panel)
-        clipped = np.clip(cube(panel), self.lower, self.upper)
+        clipped = np.clip(panel.cube, self.lower, self.upper)
         curves = np.zeros((panel.n_subjects, panel.n_instants, panel.n_channels))
         np.add.at(curves, panel.subject_codes, clipped)
         curves /= np.bincount(panel.subject_codes)[:, None, None]
@@ -248,7 +238,7 @@ class NoisyAggregates(Method):
         np.add.at(sums, group, whole)
         return _Sums(np.bincount(group, minlength=n_groups), sums)
 
-    def _noisy_counts(self, sums: _Sums) -> tuple[NDArray[np.int64], Spent]:
+    def _noisy_counts(self, sums: _Sums) -> tuple[Ints, Spent]:
         """Noisy counts, adjusted to be at least 1 and to add up to the known number of subjects."""
         noisy, cost = noisy_integers(
             sums.counts,
@@ -263,7 +253,7 @@ class NoisyAggregates(Method):
             counts[largest] = max(1, counts[largest] - over)
         return counts, cost
 
-    def _noisy_sums(self, sums: _Sums, epsilon: float) -> tuple[NDArray[np.int64], Spent]:
+    def _noisy_sums(self, sums: _Sums, epsilon: float) -> tuple[Ints, Spent]:
         n_groups, n_instants, n_channels = sums.steps.shape
         return noisy_integers(
             sums.steps,
@@ -280,8 +270,8 @@ class NoisyAggregates(Method):
 class _Sums:
     """Subjects of each group, and the sum of their curves in whole steps."""
 
-    counts: NDArray[np.int64]
-    steps: NDArray[np.int64]
+    counts: Ints
+    steps: Ints
 
     @property
     def n_subjects(self) -> int:
@@ -295,8 +285,8 @@ class _Sums:
 class _Drawn:
     """What is published, and what it cost."""
 
-    counts: NDArray[np.int64]
-    means: NDArray[np.float64]
+    counts: Ints
+    means: Floats
     spent: tuple[Spent, ...]
 
 
@@ -338,8 +328,8 @@ def why_not_drawn(published: Published, stated: DifferentialPrivacy) -> str | No
     return None if published.bands in (("mean",), ("mean", "total")) else "there are figures that have no noise"
 
 
-def _means(sums: NDArray[Any], counts: NDArray[np.int64], lower: float, upper: float) -> NDArray[np.float64]:
+def _means(sums: NDArray[Any], counts: Ints, lower: float, upper: float) -> Floats:
     """What is published of noisy sums, counted in steps around the middle between the bounds."""
     middle, step = (lower + upper) / 2.0, (upper - lower) / STEPS
-    means: NDArray[np.float64] = np.clip(middle + step * sums / counts[:, None, None], lower, upper)
+    means: Floats = np.clip(middle + step * sums / counts[:, None, None], lower, upper)
     return means

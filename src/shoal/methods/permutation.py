@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.guarantees import NoGuarantee
-from shoal.methods.altered import candidate_of, check_share, cube, shaped
+from shoal.kernels.arrays import Ints
+from shoal.methods.altered import AlteringMethod, candidate_of, check_share, shaped
 from shoal.methods.lengths import Length, check_length, instants_in
-from shoal.methods.randomness import check_seed, stream
-from shoal.model import Candidate, Method, Panel, Progress
+from shoal.methods.randomness import stream
+from shoal.model import Candidate, Panel, Progress
+from shoal.model.parameters import check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class Permutation(Method):
+class Permutation(AlteringMethod):
     """Exchange stretches of `length` instants between a share of the series.
 
     The instants are cut into stretches, the last one may be shorter. In each stretch, a new share of the series is
@@ -59,12 +59,7 @@ class Permutation(Method):
     def __post_init__(self) -> None:
         check_length(self.length, "length")
         check_share("share", self.share)
-        check_seed(self.seed)
-
-    @property
-    def aims_at(self) -> NoGuarantee:
-        """Nothing: judged by attack only."""
-        return NoGuarantee()
+        check_whole("seed", self.seed, 0)
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Draw who exchanges with whom, stretch by stretch."""
@@ -75,7 +70,7 @@ class Permutation(Method):
             )
         length = instants_in(self.length, panel, "length")
         rng = stream(panel, int(self.seed), self.name)
-        x = cube(panel)
+        x = panel.cube
         values = x.copy()
         n_drawn = max(2, round(float(self.share) * panel.n_series))
         n_exchanged = 0
@@ -90,9 +85,7 @@ class Permutation(Method):
         return candidate_of(self, panel, shaped(panel, values), figures=figures)
 
 
-def _exchange(
-    rng: np.random.Generator, subjects: NDArray[np.int64], n_drawn: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _exchange(rng: np.random.Generator, subjects: Ints, n_drawn: int) -> tuple[Ints, Ints]:
     """Series drawn at random, and for each the one whose stretch it gets: each is named once on both sides."""
     drawn = rng.permutation(len(subjects))[:n_drawn]
     # Subjects in random order, each with its series side by side: moving on by as many places as the largest has

@@ -8,11 +8,9 @@ does not follow from Panel.digest(), which certificates may show.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 
-from shoal.errors import ParameterError
 from shoal.model import Panel
 
 _ROWS = 4096
@@ -26,9 +24,3 @@ def stream(panel: Panel, seed: int, purpose: str) -> np.random.Generator:
     state.update(np.ascontiguousarray(panel.subject_codes).data)
     secret = int.from_bytes(state.digest(), "big")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([int(seed), secret])))
-
-
-def check_seed(seed: Any) -> None:
-    """Refuse an invalid seed."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError("seed must be a whole number of at least 0.")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.reposition import advance, retire
 from shoal.methods.first_window import first_window
 from shoal.methods.rolling_plan import supply_of
@@ -22,9 +22,9 @@ class Departure:
     """
 
     number: int
-    rows: tuple[tuple[int, NDArray[np.int64]], ...]
+    rows: tuple[tuple[int, Ints], ...]
     """Home snapshot and rows, the home itself first, then the ones before it."""
-    suppressed: tuple[tuple[int, NDArray[np.int64]], ...]
+    suppressed: tuple[tuple[int, Ints], ...]
     """Home snapshot and rows of events that, as is known now, are never published."""
 
     @property
@@ -47,13 +47,13 @@ class RelayWindow:
         What it costs to publish an event 0, 1, ... window - 1 snapshots late.
     """
 
-    def __init__(self, l: int, cost: NDArray[np.float64]) -> None:
+    def __init__(self, l: int, cost: Floats) -> None:
         self.l = l
         self.cost = cost
         self.optimal_start: bool | None = None
         """Whether the first window was solved to the optimum; None before that."""
         self._left = 0
-        self._waiting: list[NDArray[np.int64]] = []
+        self._waiting: list[Ints] = []
         self._placed = np.zeros((0, self.window, self.window), dtype=np.int64)
         self._suppressed = np.zeros((0, self._n_past + self.window), dtype=np.int64)
         self._homes: dict[int, _Home] = {}
@@ -84,7 +84,7 @@ class RelayWindow:
         """Snapshots with events that may still be published."""
         return tuple(self._homes)
 
-    def push(self, counts: NDArray[np.int64], beta: NDArray[np.float64]) -> Departure | None:
+    def push(self, counts: Ints, beta: Floats) -> Departure | None:
         """A snapshot arrives with `counts` events of each value; suppressing one costs `beta`.
 
         Values may be added at the end from one push to the next.
@@ -99,18 +99,18 @@ class RelayWindow:
             return None
         return self._advance(counts, beta)
 
-    def _advance(self, counts: NDArray[np.int64], beta: NDArray[np.float64]) -> Departure:
+    def _advance(self, counts: Ints, beta: Floats) -> Departure:
         """One snapshot enters a full window, and one leaves it."""
         return self._departure(*advance(self._placed, self._suppressed, counts, self.l, self.cost, beta))
 
-    def flush(self, beta: NDArray[np.float64]) -> Iterator[Departure]:
+    def flush(self, beta: Floats) -> Iterator[Departure]:
         """Everything still in the window; nothing may be pushed after it."""
         if self.optimal_start is None and self._waiting:
             self._begin(beta)
         while self._left < self._entered:
             yield self._departure(*retire(self._placed, self._suppressed))
 
-    def _begin(self, beta: NDArray[np.float64]) -> None:
+    def _begin(self, beta: Floats) -> None:
         n_values = len(self._placed)
         counts = np.zeros((len(self._waiting), n_values), dtype=np.int64)
         for row, waiting in zip(counts, self._waiting, strict=True):
@@ -121,7 +121,7 @@ class RelayWindow:
         self._placed[:, :n, :n] = placed
         self._suppressed[:, self._n_past : self._n_past + n] = suppressed
 
-    def _departure(self, published: NDArray[np.int64], lost: NDArray[np.int64]) -> Departure:
+    def _departure(self, published: Ints, lost: Ints) -> Departure:
         number = self._left
         self._left += 1
         rows = tuple(
@@ -160,7 +160,7 @@ class RelayWindow:
         self._suppressed = np.array(state["suppressed"], dtype=np.int64).reshape(-1, self._n_past + self.window)
         self._homes = {int(number): _Home.of(home) for number, home in state["homes"].items()}
 
-    def is_sound(self, counts: Mapping[int, NDArray[np.int64]]) -> bool:
+    def is_sound(self, counts: Mapping[int, Ints]) -> bool:
         """Whether a restored window is one on these events, which it has by home and by value.
 
         Every event is placed once, waits once or has left; otherwise rows would be published that are not there.
@@ -198,32 +198,32 @@ class RelayWindow:
 class _Home:
     """The events of one snapshot, sorted by value: which are still to be published."""
 
-    def __init__(self, counts: NDArray[np.int64]) -> None:
+    def __init__(self, counts: Ints) -> None:
         self.ends = np.cumsum(counts)
         self.next = self.ends - counts
 
-    def take(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def take(self, counts: Ints) -> Ints:
         """The next rows of each value."""
         n = counts[: len(self.next)]
         rows = _ranges(self.next, n)
         self.next = self.next + n
         return rows
 
-    def last(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def last(self, counts: Ints) -> Ints:
         """The last rows of each value, which nobody takes."""
         n = counts[: len(self.ends)]
         return _ranges(self.ends - n, n)
 
     @property
-    def left(self) -> NDArray[np.int64]:
+    def left(self) -> Ints:
         """How many of each value were not taken."""
         return self.ends - self.next
 
-    def rest(self) -> NDArray[np.int64]:
+    def rest(self) -> Ints:
         """All rows that were not taken."""
         return self.last(self.left)
 
-    def is_sound(self, counts: NDArray[np.int64], n_values: int) -> bool:
+    def is_sound(self, counts: Ints, n_values: int) -> bool:
         """Whether these are rows of a snapshot with so many events of each value."""
         own = counts[: len(self.ends)]
         return (
@@ -244,13 +244,13 @@ class _Home:
         return home
 
 
-def are_counts(numbers: NDArray[np.int64], most: int) -> bool:
+def are_counts(numbers: Ints, most: int) -> bool:
     """Whether all are from 0 to `most`."""
     return bool(((numbers >= 0) & (numbers <= most)).all())
 
 
-def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ranges(starts: Ints, lengths: Ints) -> Ints:
     """All numbers from each start on, as many as its length."""
     before = np.cumsum(lengths) - lengths
-    numbers: NDArray[np.int64] = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
+    numbers: Ints = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
     return numbers

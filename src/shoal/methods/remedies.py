@@ -23,15 +23,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Ints
 from shoal.kernels.reposition import first_level
 
 HOME = "__home"
 """Column with the number of the snapshot an event came with."""
 
 Kind = Literal["suppress", "delay", "merge", "generalise", "counterbalance", "spread"]
-Codes = Callable[[pl.Series], NDArray[np.int64]]
+Codes = Callable[[pl.Series], Ints]
 
 
 def reach_of(parameters: Mapping[str, Any]) -> int:
@@ -96,11 +96,11 @@ class Remedy:
         }
         return remedies[self.kind](number, events, lost, rng, last)
 
-    def _counts(self, frame: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _counts(self, frame: pl.DataFrame) -> tuple[Ints, Ints]:
         codes = self._codes(frame)
         return codes, np.bincount(codes, minlength=1).astype(np.int64)
 
-    def _codes(self, frame: pl.DataFrame) -> NDArray[np.int64]:
+    def _codes(self, frame: pl.DataFrame) -> Ints:
         return self.codes(frame[self.sensitive]) if len(frame) else np.zeros(0, dtype=np.int64)
 
     def _delay(
@@ -145,9 +145,7 @@ class Remedy:
         self.held, self.n_merged = None, 0
         return self._cut(union, codes, counts, rng)
 
-    def _cut(
-        self, union: pl.DataFrame, codes: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
-    ) -> Left:
+    def _cut(self, union: pl.DataFrame, codes: Ints, counts: Ints, rng: np.random.Generator) -> Left:
         """The excess of a value is suppressed, at random."""
         level, _ = first_level(counts, self.l)
         kept = _first(codes, np.full(len(counts), level), rng.permutation(len(codes)))
@@ -245,7 +243,7 @@ class Remedy:
         )
 
 
-def _first(codes: NDArray[np.int64], n: NDArray[np.int64], order: NDArray[np.int64]) -> pl.Series:
+def _first(codes: Ints, n: Ints, order: Ints) -> pl.Series:
     """Which rows are among the first n[value] of their value, in an order."""
     by_value = order[np.argsort(codes[order], kind="stable")]
     rank = np.empty(len(codes), dtype=np.int64)

@@ -6,7 +6,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -27,6 +27,7 @@ from shoal.methods.signatures import Signatures
 from shoal.model import Described, Events, EventsCandidate, EventTables, PrivateEvents, Progress, Recipe
 from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import TIME
+from shoal.model.parameters import check_choice
 
 Publish = Literal["bucketised", "generalised"]
 Planning = Literal["rolling", "paper"]
@@ -118,17 +119,14 @@ class Reposition(Described):
     def __post_init__(self) -> None:
         LDiversity(self.l)  # refuses the impossible with its own message
         refuse_unless_whole("window", self.window, 1, "a snapshot must be in the window to be published.")
-        if self.publish not in get_args(Publish):
-            raise ParameterError(f"publish must be one of: {', '.join(get_args(Publish))}.")
-        if self.plan not in get_args(Planning):
-            raise ParameterError(f"plan must be one of: {', '.join(get_args(Planning))}.")
+        check_choice("publish", self.publish, Publish)
+        check_choice("plan", self.plan, Planning)
         self._refuse_remedy()
         costs = delay_costs(self.cost, int(self.window))
         suppression_costs(self._suppression, costs)
 
     def _refuse_remedy(self) -> None:
-        if self.remedy not in get_args(Kind):
-            raise ParameterError(f"remedy must be one of: {', '.join(get_args(Kind))}.")
+        check_choice("remedy", self.remedy, Kind)
         if (self.remedy == "generalise") != bool(self._tree):
             raise ParameterError(
                 "remedy='generalise' and a tree go together: give tree as a mapping from values to coarser ones, or as "
@@ -157,18 +155,12 @@ class Reposition(Described):
     @property
     def parameters(self) -> dict[str, Any]:
         """What is needed to build the same method again, except the seed, which stays private."""
-        return {
-            "l": int(self.l),
-            "window": int(self.window),
+        found = super().parameters | {
             "cost": self.cost if isinstance(self.cost, str) else getattr(self.cost, "__name__", "function"),
             "suppression": dict(self.suppression) if isinstance(self.suppression, Mapping) else self.suppression,
-            "publish": self.publish,
-            "plan": self.plan,
-            "m": None if self.m is None else int(self.m),
-            "remedy": self.remedy,
             "tree": dict(self.tree) if isinstance(self.tree, Mapping) else self.tree,
-            "within": float(self.within),
         }
+        return {name: value for name, value in found.items() if name != "seed"}
 
     @property
     def aims_at(self) -> LDiversity:

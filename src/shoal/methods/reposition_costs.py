@@ -17,9 +17,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.kernels.arrays import Floats
 
 Delay = str | Callable[[int], float]
 
@@ -29,7 +29,7 @@ _NAMED: dict[str, Callable[[int], float]] = {"linear": lambda d: float(d), "quad
 _ROUNDING = 1e-12
 
 
-def delay_costs(delay: Delay, window: int) -> NDArray[np.float64]:
+def delay_costs(delay: Delay, window: int) -> Floats:
     """The cost of 0, 1, …, window - 1 snapshots late, by name ("linear", "quadratic") or by any function of a distance.
 
     Raises
@@ -94,7 +94,7 @@ def _finite(given: Any) -> bool:
         return False
 
 
-def default_suppression(cost: NDArray[np.float64]) -> float:
+def default_suppression(cost: Floats) -> float:
     """The default cost of suppression: mu(w - 1) plus its last step, a delay just beyond the window.
 
     A relay never costs more than mu(w - 1): each event that takes over is less late than the one before and moves on
@@ -114,13 +114,13 @@ class SuppressionCosts:
     otherwise: float
     by_value: Mapping[Any, float]
 
-    def of(self, values: Sequence[Any]) -> NDArray[np.float64]:
+    def of(self, values: Sequence[Any]) -> Floats:
         """The cost for each of these sensitive values."""
         return np.array([self.by_value.get(value, self.otherwise) for value in values], dtype=np.float64)
 
 
 def suppression_costs(
-    given: float | Mapping[Any, float] | None, cost: NDArray[np.float64], otherwise: float | None = None
+    given: float | Mapping[Any, float] | None, cost: Floats, otherwise: float | None = None
 ) -> SuppressionCosts:
     """The requested costs of suppression: one number, or a mapping from sensitive values to numbers.
 

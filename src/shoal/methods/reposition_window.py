@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Ints
 from shoal.methods.relay_window import Departure, RelayWindow
 from shoal.methods.remedies import HOME, Remedy
 from shoal.methods.signatures import Signatures
@@ -32,7 +32,7 @@ class Eligible:
     """How many of them came from how many snapshots before; 0 for those that stayed."""
     suppressed: pl.DataFrame
     """Events of this snapshot or of earlier ones that, as is known now, are never published."""
-    groups: NDArray[np.int64] | None = None
+    groups: Ints | None = None
     """The group of each event, where groups follow from earlier snapshots."""
 
 
@@ -64,9 +64,9 @@ class Repositioning:
         *,
         time: str,
         sensitive: str,
-        price: Callable[[Iterable[str]], NDArray[np.float64]],
+        price: Callable[[Iterable[str]], Floats],
         seed: int,
-        remedy: Callable[[Callable[[pl.Series], NDArray[np.int64]]], Remedy],
+        remedy: Callable[[Callable[[pl.Series], Ints]], Remedy],
         signatures: Signatures | None = None,
     ) -> None:
         self.window = window
@@ -80,7 +80,7 @@ class Repositioning:
         self._spelt: dict[str, int] = {}
         self._beta = np.zeros(0)
         self._frames: dict[int, pl.DataFrame] = {}
-        self._orders: dict[int, NDArray[np.int64]] = {}
+        self._orders: dict[int, Ints] = {}
         """The rows of each frame by sensitive value: what the window numbers."""
         self._times: dict[int, pl.Series] = {}
 
@@ -104,7 +104,7 @@ class Repositioning:
             if eligible is not None:
                 yield eligible
 
-    def push(self, snapshot: pl.DataFrame, codes: NDArray[np.int64] | None = None) -> Eligible | None:
+    def push(self, snapshot: pl.DataFrame, codes: Ints | None = None) -> Eligible | None:
         """Add the events of one instant, later than all before; returns the snapshot that leaves, if any."""
         if snapshot.is_empty():
             raise InputError("A snapshot without events has no place in the window. Skip it.")
@@ -134,7 +134,7 @@ class Repositioning:
         last = self.window.entered - 1
         return [self._leave(departure, last=departure.number == last) for departure in self.window.flush(self._beta)]
 
-    def _encode(self, values: pl.Series) -> NDArray[np.int64]:
+    def _encode(self, values: pl.Series) -> Ints:
         codes = self._look_up(values)
         if codes is None:
             # All spellings of a value are the one that came first.
@@ -146,7 +146,7 @@ class Repositioning:
             assert codes is not None
         return codes
 
-    def _look_up(self, values: pl.Series) -> NDArray[np.int64] | None:
+    def _look_up(self, values: pl.Series) -> Ints | None:
         """The code of each value, or None if one has not come before."""
         encoded = _texts(values).to_arrow(compat_level=pl.CompatLevel.oldest()).dictionary_encode()
         found = [self._spelt.get(text, -1) for text in encoded.dictionary.to_pylist()]
@@ -182,17 +182,17 @@ class Repositioning:
         self._times = {home: t for home, t in self._times.items() if home > number}
         return eligible
 
-    def _taken(self, rows: Sequence[tuple[int, NDArray[np.int64]]], number: int) -> pl.DataFrame:
+    def _taken(self, rows: Sequence[tuple[int, Ints]], number: int) -> pl.DataFrame:
         """Events of several homes."""
         parts = [self._take(home, places) for home, places in rows if len(places)]
         return pl.concat(parts) if parts else self._frames[number][:0]
 
-    def _with_homes(self, rows: Sequence[tuple[int, NDArray[np.int64]]], number: int) -> pl.DataFrame:
+    def _with_homes(self, rows: Sequence[tuple[int, Ints]], number: int) -> pl.DataFrame:
         """The same, each with its home."""
         parts = [self._take(home, places).with_columns(pl.lit(home).alias(HOME)) for home, places in rows]
         return pl.concat(parts) if parts else self._frames[number][:0].with_columns(pl.lit(number).alias(HOME))
 
-    def _take(self, home: int, rows: NDArray[np.int64]) -> pl.DataFrame:
+    def _take(self, home: int, rows: Ints) -> pl.DataFrame:
         return take_rows(self._frames[home], self._orders[home][rows])
 
     def _rng(self, number: int, purpose: int) -> np.random.Generator:
@@ -234,7 +234,7 @@ class Repositioning:
         """Raise ValueError unless what was restored is a window of these events, with columns as in `no_events`."""
         n_values = len(self._codes)
         sound = all(isinstance(value, str) for value in self._codes) and len(self._spelt) == n_values
-        counts: dict[int, NDArray[np.int64]] = {}
+        counts: dict[int, Ints] = {}
         instants: list[int] = []
         for home, frame in self._frames.items():
             codes = self._encode(frame[self.sensitive])

@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.reposition import advance, lay_out, loss, retire
 
 MOST_VARIABLES = 4_000
@@ -38,25 +38,17 @@ How = Literal["optimal", "limited", "step"]
 class Plan(NamedTuple):
     """What leaves, and the window after it."""
 
-    published: NDArray[np.int64]
+    published: Ints
     """Events that leave, by value and by how late they are."""
-    lost: NDArray[np.int64]
+    lost: Ints
     """Events that no later snapshot can take, by value: they came w - 1 snapshots before the one that leaves."""
-    placed: NDArray[np.int64]
-    unplaced: NDArray[np.int64]
+    placed: Ints
+    unplaced: Ints
     how: How
     """Proven optimal, the best within the limit of work, or the step of the paper."""
 
 
-def roll(
-    placed: NDArray[np.int64],
-    unplaced: NDArray[np.int64],
-    arriving: NDArray[np.int64],
-    l: int,
-    cost: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    share: float,
-) -> Plan:
+def roll(placed: Ints, unplaced: Ints, arriving: Ints, l: int, cost: Floats, beta: Floats, share: float) -> Plan:
     """A snapshot with `arriving[s]` events joins a full window, all is placed again, and the first snapshot leaves.
 
     placed[s, j, d] is as in kernels.reposition; unplaced[s, h] are the events without a place of home h - (w - 1), so
@@ -77,21 +69,14 @@ def roll(
     return _leave(*found[:2], "optimal" if found[2] else "limited")
 
 
-def _leave(placed: NDArray[np.int64], unplaced: NDArray[np.int64], how: How) -> Plan:
+def _leave(placed: Ints, unplaced: Ints, how: How) -> Plan:
     """The first snapshot of a window with one too many leaves."""
     return Plan(
         placed[:, 0].copy(), unplaced[:, 0].copy(), np.ascontiguousarray(placed[:, 1:]), unplaced[:, 1:].copy(), how
     )
 
 
-def _step(
-    placed: NDArray[np.int64],
-    unplaced: NDArray[np.int64],
-    arriving: NDArray[np.int64],
-    l: int,
-    cost: NDArray[np.float64],
-    beta: NDArray[np.float64],
-) -> Plan:
+def _step(placed: Ints, unplaced: Ints, arriving: Ints, l: int, cost: Floats, beta: Floats) -> Plan:
     """The step of the paper; what has no place when its snapshot leaves keeps its chance of a later program."""
     w = placed.shape[1]
     placed, inside = placed.copy(), np.ascontiguousarray(unplaced[:, w - 1 :])
@@ -100,20 +85,13 @@ def _step(
     return Plan(published, unplaced[:, 0].copy() if w > 1 else late, placed, after, "step")
 
 
-def _loss(plan: Plan, cost: NDArray[np.float64], beta: NDArray[np.float64]) -> float:
+def _loss(plan: Plan, cost: Floats, beta: Floats) -> float:
     """Of everything that was there, nothing being expected of the future."""
     left = float(plan.published.sum(axis=0) @ cost + plan.lost @ beta)
     return left + loss(plan.placed, plan.unplaced, cost, beta)
 
 
-def settle(
-    placed: NDArray[np.int64],
-    unplaced: NDArray[np.int64],
-    n_snapshots: int,
-    l: int,
-    cost: NDArray[np.float64],
-    beta: NDArray[np.float64],
-) -> How:
+def settle(placed: Ints, unplaced: Ints, n_snapshots: int, l: int, cost: Floats, beta: Floats) -> How:
     """Place the first `n_snapshots` of the window for the last time, in place: nothing else will come."""
     w = placed.shape[1]
     supply = supply_of(placed, unplaced)[: w - 1 + n_snapshots]
@@ -126,7 +104,7 @@ def settle(
     return "optimal" if found[2] else "limited"
 
 
-def supply_of(placed: NDArray[np.int64], unplaced: NDArray[np.int64]) -> NDArray[np.int64]:
+def supply_of(placed: Ints, unplaced: Ints) -> Ints:
     """Events that are not published yet, by home and value; the first w - 1 homes have left."""
     w = placed.shape[1]
     supply = unplaced.T.copy()
@@ -137,15 +115,8 @@ def supply_of(placed: NDArray[np.int64], unplaced: NDArray[np.int64]) -> NDArray
 
 
 def place(
-    supply: NDArray[np.int64],
-    n_left: int,
-    n_places: int,
-    l: int,
-    cost: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    share: float,
-    nodes: int | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], bool] | None:
+    supply: Ints, n_left: int, n_places: int, l: int, cost: Floats, beta: Floats, share: float, nodes: int | None = None
+) -> tuple[Ints, Ints, bool] | None:
     """Placed and unplaced events of the least loss, and whether that is proven; None if none was found.
 
     Where it is not proven, the best within `nodes` is given, by default a number that falls with the size.
@@ -177,15 +148,8 @@ def place(
 
 
 def _solve(
-    counts: NDArray[np.int64],
-    value: NDArray[np.int64],
-    cell: NDArray[np.int64],
-    spot: NDArray[np.int64],
-    gains: NDArray[np.float64],
-    l: int,
-    n_places: int,
-    nodes: int | None,
-) -> tuple[NDArray[np.int64] | None, bool]:
+    counts: Ints, value: Ints, cell: Ints, spot: Ints, gains: Floats, l: int, n_places: int, nodes: int | None
+) -> tuple[Ints | None, bool]:
     """How many events of each cell each place gets, None if no solution was found; and whether it is proven best."""
     from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
@@ -194,7 +158,7 @@ def _solve(
     objective = np.concatenate([-gains / max(float(np.abs(gains).max()), 1e-300), np.zeros(n_places)])
     bounds = np.stack([np.zeros(n + n_places), np.full(n + n_places, np.inf)], axis=1)
 
-    def corner() -> NDArray[np.float64] | None:
+    def corner() -> Floats | None:
         found = linprog(objective, A_ub=matrix, b_ub=most, bounds=bounds, method="highs-ds")
         return None if found.x is None else np.asarray(found.x[:n])
 
@@ -225,22 +189,13 @@ def _solve(
     return whole.astype(np.int64), bool(found.status == 0)
 
 
-def _eligible(
-    chosen: NDArray[np.float64], value: NDArray[np.int64], spot: NDArray[np.int64], l: int, n_places: int
-) -> bool:
+def _eligible(chosen: Floats, value: Ints, spot: Ints, l: int, n_places: int) -> bool:
     table = np.zeros((n_places, int(value.max()) + 1))
     np.add.at(table, (spot, value), chosen)
     return bool((table.max(axis=1) * l <= table.sum(axis=1)).all())
 
 
-def _constraints(
-    counts: NDArray[np.int64],
-    value: NDArray[np.int64],
-    cell: NDArray[np.int64],
-    spot: NDArray[np.int64],
-    l: int,
-    n_places: int,
-) -> tuple[Any, NDArray[np.int64]]:
+def _constraints(counts: Ints, value: Ints, cell: Ints, spot: Ints, l: int, n_places: int) -> tuple[Any, Ints]:
     """Matrix and upper bounds: a row per home and value, one per place and value that can be there, one per place."""
     from scipy.sparse import coo_array
 

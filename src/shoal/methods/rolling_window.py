@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.reposition import loss, retire
 from shoal.methods.relay_window import Departure, RelayWindow, are_counts
 from shoal.methods.rolling_plan import How, Plan, roll, settle
@@ -25,8 +25,8 @@ _CLEARLY = 0.95  # another price is taken if its loss is below this share of the
 class _Trial(NamedTuple):
     """A window that always takes one price, for comparison."""
 
-    placed: NDArray[np.int64]
-    unplaced: NDArray[np.int64]
+    placed: Ints
+    unplaced: Ints
 
 
 class RollingWindow(RelayWindow):
@@ -39,7 +39,7 @@ class RollingWindow(RelayWindow):
     the paper's step is used.
     """
 
-    def __init__(self, l: int, cost: NDArray[np.float64]) -> None:
+    def __init__(self, l: int, cost: Floats) -> None:
         super().__init__(l, cost)
         self._trials: list[_Trial] = []
         self._losses = np.zeros(len(SHARES))
@@ -55,10 +55,10 @@ class RollingWindow(RelayWindow):
         """How many windows were planned in which way."""
         return super().figures | {"windows": {how: self._how[how] for how in get_args(How)}}
 
-    def _advance(self, counts: NDArray[np.int64], beta: NDArray[np.float64]) -> Departure:
+    def _advance(self, counts: Ints, beta: Floats) -> Departure:
         done: dict[tuple[float, bytes, bytes], Plan] = {}
 
-        def plan(placed: NDArray[np.int64], unplaced: NDArray[np.int64], share: float) -> Plan:
+        def plan(placed: Ints, unplaced: Ints, share: float) -> Plan:
             key = share, placed.tobytes(), unplaced.tobytes()
             if key not in done:
                 done[key] = roll(placed.copy(), unplaced.copy(), counts, self.l, self.cost, beta, share)
@@ -78,7 +78,7 @@ class RollingWindow(RelayWindow):
         self._how[chosen.how] += 1
         return self._departed(chosen.published, chosen.lost)
 
-    def flush(self, beta: NDArray[np.float64]) -> Iterator[Departure]:
+    def flush(self, beta: Floats) -> Iterator[Departure]:
         """Everything still in the window; nothing may be pushed after it."""
         if self.optimal_start is None and self._waiting:
             self._begin(beta)
@@ -96,7 +96,7 @@ class RollingWindow(RelayWindow):
                 )
             yield departure
 
-    def _begin(self, beta: NDArray[np.float64]) -> None:
+    def _begin(self, beta: Floats) -> None:
         super()._begin(beta)
         self._trials = [_Trial(self._placed, self._suppressed) for _ in SHARES]
 
@@ -109,7 +109,7 @@ class RollingWindow(RelayWindow):
                 for trial in self._trials
             ]
 
-    def _departed(self, published: NDArray[np.int64], lost: NDArray[np.int64]) -> Departure:
+    def _departed(self, published: Ints, lost: Ints) -> Departure:
         """The next departure; what is lost came `window` - 1 snapshots before it."""
         home = self._left - self.window + 1
         rows = self._homes[home].last(lost) if home in self._homes else lost[:0]
@@ -141,7 +141,7 @@ class RollingWindow(RelayWindow):
         self._price = int(state["price"])
         self._how = Counter(state["how"])
 
-    def is_sound(self, counts: Mapping[int, NDArray[np.int64]]) -> bool:
+    def is_sound(self, counts: Mapping[int, Ints]) -> bool:
         """Whether a restored window is one on these events; those tried beside it need only be windows."""
         n_events = sum(int(own.sum()) for own in counts.values())
         begun = self.optimal_start is not None

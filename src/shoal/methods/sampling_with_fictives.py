@@ -8,18 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.guarantees import NoGuarantee
-from shoal.methods.altered import candidate_of, check_share, refuse_gaps
+from shoal.methods.altered import AlteringMethod, candidate_of, check_share, refuse_gaps
 from shoal.methods.fictives import make_fictives
-from shoal.methods.randomness import check_seed, stream
-from shoal.model import Candidate, Method, Panel, Progress
+from shoal.methods.randomness import stream
+from shoal.model import Candidate, Panel, Progress
+from shoal.model.parameters import check_whole
 
 LEAST = 3
 """The fewest drawn subjects from which fictive series can be made."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplingWithFictives(Method):
+class SamplingWithFictives(AlteringMethod):
     """Publish the series of some subjects, drawn at random, and fictive series among them.
 
     A share of the subjects is drawn without replacement and published as measured. Fictive series get their principal
@@ -66,12 +66,7 @@ class SamplingWithFictives(Method):
     def __post_init__(self) -> None:
         check_share("share", self.share)
         check_share("fictives", self.fictives, open_end=True)
-        check_seed(self.seed)
-
-    @property
-    def aims_at(self) -> NoGuarantee:
-        """Nothing: judged by attack only."""
-        return NoGuarantee()
+        check_whole("seed", self.seed, 0)
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Draw the subjects in the order of rows, then make the fictive series after them."""
@@ -90,13 +85,7 @@ class SamplingWithFictives(Method):
         if n_fictives:
             values = np.concatenate([values, make_fictives(values, n_fictives, rng)])
         subjects = np.concatenate([panel.subject_codes[rows], panel.n_subjects + np.arange(n_fictives)])
-        published = Panel(
-            values.reshape(len(values), *panel.values.shape[1:]),
-            times=panel.times,
-            subjects=subjects,
-            channels=panel.channels,
-            timezone=panel.timezone,
-        )
+        published = panel.like(values.reshape(len(values), *panel.values.shape[1:]), subjects=subjects)
         if progress is not None:
             progress(panel.n_series, panel.n_series)
         return candidate_of(
@@ -104,18 +93,7 @@ class SamplingWithFictives(Method):
             panel,
             published,
             figures={"series_drawn": len(rows), "series_fictive": n_fictives},
-            curves=_first(published, len(rows)),
+            curves=published.like(published.values[: len(rows)], subjects=published.subject_codes[: len(rows)]),
             rows=rows,
             stands_for=np.concatenate([rows, np.full(n_fictives, -1)]),
         )
-
-
-def _first(panel: Panel, n: int) -> Panel:
-    """The first n series."""
-    return Panel(
-        panel.values[:n],
-        times=panel.times,
-        subjects=panel.subject_codes[:n],
-        channels=panel.channels,
-        timezone=panel.timezone,
-    )

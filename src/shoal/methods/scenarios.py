@@ -48,14 +48,7 @@ def describe_groups(panel: Panel, groups: Labels, means: Floats, n_levels: int) 
         pools = alike.astype(np.int64)
     widths = np.broadcast_to(spreads[:, None, None], (*shapes.shape[:2], 1))
     values = np.concatenate([means[firsts][:, :, None], widths, shapes], axis=2)
-    return Scenarios(
-        values=values[:, :, None, :],
-        counts=sizes,
-        bands=scenario_bands(n_levels),
-        times=panel.times,
-        channels=panel.channels,
-        timezone=panel.timezone,
-    )
+    return Scenarios.of(panel, values[:, :, None, :], sizes, scenario_bands(n_levels))
 
 
 def group_spreads(x: Floats, groups: Labels, means: Floats) -> Floats:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self, get_args
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.guarantees import AggregateRule, KAnonymity
+from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.group_means import group_means
 from shoal.methods.aggregates import groups_of
-from shoal.methods.altered import SECRET, check_choice, cube, public_parameters, shaped
-from shoal.methods.randomness import check_seed, stream
-from shoal.methods.scopes import Floats, Scopes, keep_the_rule
+from shoal.methods.altered import public_parameters, secret_parameters, shaped
+from shoal.methods.randomness import stream
+from shoal.methods.scopes import Scopes, keep_the_rule
 from shoal.methods.spread_scopes import SpreadScope, find_spread
 from shoal.methods.strata import strata_of
 from shoal.model import (
@@ -30,6 +30,7 @@ from shoal.model import (
     Spread,
     Strata,
 )
+from shoal.model.parameters import check_choice, check_whole
 
 Figure = Literal["mean", "total"]
 Otherwise = Literal["merge", "withhold"]
@@ -82,6 +83,7 @@ class ScopeAggregation(Method):
     """
 
     name: ClassVar[str] = "scope-aggregation"
+    publishes_groups: ClassVar[bool] = True
     keeps_equal: ClassVar[bool] = True
 
     size: int = 15
@@ -98,19 +100,14 @@ class ScopeAggregation(Method):
                 f"share={self.share:g} is below 1/size: of {self.size} subjects one has at least "
                 f"{1 / self.size:.3g} of the total. Raise share or size."
             )
-        check_choice("figure", self.figure, get_args(Figure))
-        check_choice("otherwise", self.otherwise, get_args(Otherwise))
-        check_seed(self.seed)
+        check_choice("figure", self.figure, Figure)
+        check_choice("otherwise", self.otherwise, Otherwise)
+        check_whole("seed", self.seed, 0)
 
     @property
     def aims_at(self) -> AggregateRule:
         """The guarantee a candidate of this method is checked against."""
         return AggregateRule(int(self.size), float(self.share))
-
-    @property
-    def publishes_groups(self) -> bool:
-        """One profile for each group."""
-        return True
 
     @property
     def shard_plan(self) -> ShardPlan:
@@ -167,21 +164,14 @@ class ScopeAggregation(Method):
     ) -> Candidate:
         bands = ("mean", "total") if self.figure == "total" else ("mean",)
         values = np.stack([means, totals] if self.figure == "total" else [means], axis=-1)
-        curves = np.full(cube(panel).shape, np.nan)
+        curves = np.full(panel.cube.shape, np.nan)
         kept = scopes.labels >= 0
         curves[kept] = means[scopes.labels[kept]]
         figures = scopes.figures(panel, means)
         if spread is not None and not spread.is_first:
             figures |= {"groups": 0, "cells_withheld": 0}  # counted where they are written
         return Candidate(
-            published=Profiles(
-                values=values,
-                counts=scopes.n_subjects,
-                bands=bands,
-                times=panel.times,
-                channels=panel.channels,
-                timezone=panel.timezone,
-            ),
+            published=Profiles.of(panel, values, scopes.n_subjects, bands),
             guarantee=self.aims_at,
             further=(KAnonymity(int(self.size)),),
             recipe=Recipe(self.name, public_parameters(self), figures),
@@ -189,12 +179,12 @@ class ScopeAggregation(Method):
                 original=panel,
                 groups=scopes.labels,
                 curves=shaped(panel, curves),
-                secrets={name: value for name, value in self.parameters.items() if name in SECRET},
+                secrets=secret_parameters(self),
                 spread=spread,
             ),
         )
 
-    def _groups(self, panel: Panel) -> NDArray[np.int64]:
+    def _groups(self, panel: Panel) -> Ints:
         """The group of each series before the rule is applied."""
         labels = np.empty(panel.n_series, dtype=np.int64)
         if self.within is not None:
@@ -208,7 +198,7 @@ class ScopeAggregation(Method):
         places[order] = of_subject
         return places[panel.subject_codes]
 
-    def _figures(self, panel: Panel, scopes: Scopes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _figures(self, panel: Panel, scopes: Scopes) -> tuple[Floats, Floats]:
         """Mean and total of every group, as (groups, instants, channels)."""
         kept = np.flatnonzero(scopes.labels >= 0)
         labels = scopes.labels[kept]

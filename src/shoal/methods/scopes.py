@@ -14,19 +14,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.model import Panel
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Scopes:
     """The group of each series, -1 if it is withheld, and what had to be done."""
 
-    labels: NDArray[np.int64]
-    n_subjects: NDArray[np.int64]
+    labels: Ints
+    n_subjects: Ints
     """Different subjects in each group."""
     merged: int
     withheld: int
@@ -45,7 +43,7 @@ class Scopes:
 
 
 def keep_the_rule(
-    panel: Panel, labels: NDArray[np.int64], size: int, share: float, otherwise: Literal["merge", "withhold"]
+    panel: Panel, labels: Ints, size: int, share: float, otherwise: Literal["merge", "withhold"]
 ) -> Scopes:
     """Change the groups until every one that is left keeps the rule."""
     too_large = _too_large(panel, size, share)
@@ -75,7 +73,7 @@ def keep_the_rule(
     return Scopes(found, counts, n_merged, n_withheld, len(too_large))
 
 
-def _amounts(panel: Panel, rows: NDArray[np.int64], size: int) -> Floats:
+def _amounts(panel: Panel, rows: Ints, size: int) -> Floats:
     """What each subject of these rows adds to the published total, (subjects, channels).
 
     An instant at which fewer than `size` of them were observed is not published and adds nothing.
@@ -84,7 +82,7 @@ def _amounts(panel: Panel, rows: NDArray[np.int64], size: int) -> Floats:
     return amounts_of(panel, rows, subjects_seen(panel, rows) >= size if gaps else None)
 
 
-def subjects_seen(panel: Panel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def subjects_seen(panel: Panel, rows: Ints) -> Ints:
     """How many subjects of these rows were observed, (instants, channels)."""
     observed = ~np.isnan(panel.values[rows].reshape(len(rows), panel.n_instants, panel.n_channels))
     subjects, places = np.unique(panel.subject_codes[rows], return_inverse=True)
@@ -93,7 +91,7 @@ def subjects_seen(panel: Panel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(seen.sum(axis=0))
 
 
-def amounts_of(panel: Panel, rows: NDArray[np.int64], published: NDArray[np.bool_] | None) -> Floats:
+def amounts_of(panel: Panel, rows: Ints, published: Bools | None) -> Floats:
     """What each subject of these rows has of what is published, (subjects, channels); None: all of it is."""
     readings = np.abs(panel.values[rows].reshape(len(rows), panel.n_instants, panel.n_channels))
     if published is not None:
@@ -104,20 +102,20 @@ def amounts_of(panel: Panel, rows: NDArray[np.int64], published: NDArray[np.bool
     return amounts
 
 
-def _keeps(panel: Panel, rows: NDArray[np.int64], size: int, share: float) -> bool:
+def _keeps(panel: Panel, rows: Ints, size: int, share: float) -> bool:
     if _n_subjects(panel, rows) < size:
         return False
     amounts = _amounts(panel, rows, size)
     return bool((amounts.max(axis=0) <= share * amounts.sum(axis=0)).all())
 
 
-def _too_large(panel: Panel, size: int, share: float) -> NDArray[np.int64]:
+def _too_large(panel: Panel, size: int, share: float) -> Ints:
     """Subjects above the limit among all that are left, the largest first, until there is none."""
     amounts = _amounts(panel, np.arange(panel.n_series), size)
     return above_limit(amounts, np.zeros(panel.n_channels), share, len(amounts))
 
 
-def above_limit(amounts: Floats, others: Floats, share: float, most: int) -> NDArray[np.int64]:
+def above_limit(amounts: Floats, others: Floats, share: float, most: int) -> Ints:
     """Positions of those with more than a share of the total, theirs and that of `others`; the largest first, each
     without those before it; no more than `most`."""
     amounts = amounts.copy()
@@ -132,5 +130,5 @@ def above_limit(amounts: Floats, others: Floats, share: float, most: int) -> NDA
     return np.array(gone, dtype=np.int64)
 
 
-def _n_subjects(panel: Panel, rows: NDArray[np.int64]) -> int:
+def _n_subjects(panel: Panel, rows: Ints) -> int:
     return len(np.unique(panel.subject_codes[rows]))

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Ints
 from shoal.kernels.reposition import first_level
 from shoal.methods.remedies import Codes, Left
 
@@ -57,7 +57,7 @@ class Signatures:
         self.n_unmatched = 0
         """Events for which the snapshot had not enough others of their family."""
 
-    def apply(self, left: Left, codes: Codes, rng: np.random.Generator) -> tuple[Left, NDArray[np.int64]]:
+    def apply(self, left: Left, codes: Codes, rng: np.random.Generator) -> tuple[Left, Ints]:
         """Groups of a snapshot that leaves; what cannot be in one is suppressed."""
         events = left.events
         values = codes(events[self.sensitive]) if len(events) else np.zeros(0, dtype=np.int64)
@@ -95,7 +95,7 @@ class Signatures:
         out = Left(events.filter(kept), pl.concat([left.suppressed, events.filter(~kept)]))
         return out, rng.permutation(max(n_groups, 1))[groups[inside]]
 
-    def _join(self, values: NDArray[np.int64]) -> None:
+    def _join(self, values: Ints) -> None:
         """Values that were seen often enough and have no family form some, the most frequent first.
 
         A family takes values until no one of them has a share above 1/l among all of theirs so far.
@@ -111,7 +111,7 @@ class Signatures:
             self._families.append(tuple(sorted(new[:n])))
             new = new[n:]
 
-    def _deal(self, rows: list[list[int]], groups: NDArray[np.int64], first: int) -> int:
+    def _deal(self, rows: list[list[int]], groups: Ints, first: int) -> int:
         """The first events of each value of a family into as many groups as can be; how many these are."""
         level, _ = first_level(np.array([len(own) for own in rows], dtype=np.int64), self.l)
         taken = [own[:level] for own in rows]

@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.methods.altered import cube
-from shoal.methods.scopes import Floats, above_limit, amounts_of, subjects_seen
+from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.methods.scopes import above_limit, amounts_of, subjects_seen
 from shoal.model import Panel, PanelShards
 
 TOP = 64
 """Subjects with the largest amounts that a shard names; no more are withheld from a scope before it is asked again."""
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +39,7 @@ class SpreadScope:
     means: Floats = field(default_factory=lambda: np.empty(0))
     totals: Floats = field(default_factory=lambda: np.empty(0))
     withheld: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    published: NDArray[np.bool_] | None = None
+    published: Bools | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +47,13 @@ class _Piece:
     """What one shard adds."""
 
     n_subjects: int
-    n_seen: Numbers
-    n_readings: Numbers
+    n_seen: Ints
+    n_readings: Ints
     sums: Floats
-    is_whole: NDArray[np.bool_]
+    is_whole: Bools
     top: Floats
     """Amounts of the subjects with the most in some channel, (subjects, channels)."""
-    who: Numbers
+    who: Ints
     rest: Floats
     """Amounts of all others together, (channels)."""
 
@@ -93,7 +90,7 @@ class _Ask:
         if scope is None:
             return None
         rows = np.flatnonzero(~np.isin(panel.subject_codes, scope.withheld.get(number, ())))
-        readings = cube(panel)[rows]
+        readings = panel.cube[rows]
         observed = ~np.isnan(readings)
         amounts = amounts_of(panel, rows, scope.published)
         chosen = np.unique(np.argsort(-amounts, axis=0, kind="stable")[:TOP])

@@ -149,12 +149,11 @@ class Steps(Method):
             ),
         )
         claimed, broken = self._claims(made, draft)
-        return Candidate(
-            published=draft.published,
+        return replace(
+            draft,
             guarantee=claimed[0] if claimed else NoGuarantee(),
             further=tuple(claimed[1:]),
             recipe=self._recipe(made, [guarantee.name for guarantee in broken]),
-            private=draft.private,
         )
 
     def _claims(self, made: list[Candidate], draft: Candidate) -> tuple[list[Guarantee], list[Guarantee]]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.kernels.arrays import Ints
 from shoal.model import Panel
 
 
 def strata_of(
-    panel: Panel, columns: Sequence[str], k: int, *, merge_small: bool, shown: NDArray[np.int64] | None = None
-) -> list[NDArray[np.int64]]:
+    panel: Panel, columns: Sequence[str], k: int, *, merge_small: bool, shown: Ints | None = None
+) -> list[Ints]:
     """The rows of each stratum, strata in order of their first row; within each of the groups that were shown, if any.
 
     A stratum with fewer than k subjects is refused. With `merge_small`, such strata are merged, smallest first, into
@@ -54,9 +54,7 @@ def strata_of(
     return sorted(merged, key=lambda part: int(part[0]))
 
 
-def _within_shown(
-    panel: Panel, columns: Sequence[str], k: int, merge_small: bool, shown: NDArray[np.int64]
-) -> list[NDArray[np.int64]]:
+def _within_shown(panel: Panel, columns: Sequence[str], k: int, merge_small: bool, shown: Ints) -> list[Ints]:
     """Strata that do not cross what analysts were shown; subjects who were not shown form a separate group."""
     parts = [np.flatnonzero(shown == group) for group in np.unique(shown).tolist()]
     sizes = [len(np.unique(panel.subject_codes[rows])) for rows in parts]

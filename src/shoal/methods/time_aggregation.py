@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.guarantees import NoGuarantee
-from shoal.methods.altered import Floats, candidate_of, check_choice, cube, of_distinct, shaped
+from shoal.kernels.arrays import Floats, Ints
+from shoal.methods.altered import AlteringMethod, candidate_of, of_distinct, shaped
 from shoal.methods.lengths import Length, check_length, length_of
-from shoal.model import Candidate, Method, Panel, Progress
+from shoal.model import Candidate, Panel, Progress
+from shoal.model.parameters import check_choice
 from shoal.read.align import make_buckets
 from shoal.read.zones import find_zone
 
@@ -20,7 +21,7 @@ By = Literal["mean", "sum"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimeAggregation(Method):
+class TimeAggregation(AlteringMethod):
     """Publish the mean or the sum of every longer step of time instead of each reading.
 
     Steps are counted from midnight; days follow the local clock if the panel has a time zone, so that a day has 23 or
@@ -62,12 +63,7 @@ class TimeAggregation(Method):
 
     def __post_init__(self) -> None:
         check_length(self.step, "step")
-        check_choice("by", self.by, get_args(By))
-
-    @property
-    def aims_at(self) -> NoGuarantee:
-        """Nothing: judged by attack only."""
-        return NoGuarantee()
+        check_choice("by", self.by, By)
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Aggregate the readings of every step."""
@@ -88,12 +84,12 @@ class TimeAggregation(Method):
     def unfold(self, original: Panel, published: Panel) -> Panel:
         """At every original instant what its step says about it: the mean, or an even part of the sum."""
         places, _ = self._steps(original)
-        values = cube(published)[:, places]
+        values = published.cube[:, places]
         if self.by == "sum":
             values = values / np.bincount(places)[places][None, :, None]
         return shaped(original, values)
 
-    def _steps(self, panel: Panel) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _steps(self, panel: Panel) -> tuple[Ints, NDArray[Any]]:
         """The number of each instant's step, counted without gaps, and the start of each step."""
         on_clock = panel.times.dtype.kind == "M"
         duration = length_of(self.step, panel, "step")
@@ -104,7 +100,7 @@ class TimeAggregation(Method):
         return places.reshape(-1), buckets.times()[used].astype(panel.times.dtype)
 
 
-def _gathered(own: Floats, starts: NDArray[np.int64], by: By) -> Floats:
+def _gathered(own: Floats, starts: Ints, by: By) -> Floats:
     observed = ~np.isnan(own)
     total = np.add.reduceat(np.where(observed, own, 0.0), starts, axis=1)
     counts = np.add.reduceat(observed.astype(np.int64), starts, axis=1)

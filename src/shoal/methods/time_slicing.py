@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from shoal.guarantees import NoGuarantee
-from shoal.methods.altered import candidate_of, check_choice, cube, shaped
+from shoal.methods.altered import AlteringMethod, candidate_of, shaped
 from shoal.methods.lengths import Length, check_length, instants_in
-from shoal.model import Candidate, Method, Panel, Progress
+from shoal.model import Candidate, Panel, Progress
+from shoal.model.parameters import check_choice
 
 Dates = Literal["dropped", "kept"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimeSlicing(Method):
+class TimeSlicing(AlteringMethod):
     """Cut every series into slices of one length and publish each under its own pseudonym.
 
     Slices are counted from the first instant. A remainder at the end is withheld, because a shorter slice would reveal
@@ -59,18 +59,13 @@ class TimeSlicing(Method):
 
     def __post_init__(self) -> None:
         check_length(self.length, "length")
-        check_choice("dates", self.dates, get_args(Dates))
-
-    @property
-    def aims_at(self) -> NoGuarantee:
-        """Nothing: judged by attack only."""
-        return NoGuarantee()
+        check_choice("dates", self.dates, Dates)
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Cut; rows are the slices of the first series in the order of time, then those of the next."""
         length, n_slices = self._cuts(panel)
         n, channels = panel.n_series, panel.n_channels
-        cut = cube(panel)[:, : n_slices * length].reshape(n, n_slices, length, channels)
+        cut = panel.cube[:, : n_slices * length].reshape(n, n_slices, length, channels)
         if self.dates == "dropped":
             values, times = cut, np.arange(length)
         else:
@@ -78,11 +73,10 @@ class TimeSlicing(Method):
             for at in range(n_slices):
                 values[:, at, at * length : (at + 1) * length] = cut[:, at]
         flat = values.reshape(n * n_slices, -1, channels)
-        published = Panel(
+        published = panel.like(
             flat if panel.values.ndim == 3 else flat[:, :, 0],
             times=times,
             subjects=np.repeat(panel.subject_codes, n_slices),
-            channels=panel.channels,
             timezone=panel.timezone if self.dates == "kept" else None,
         )
         if progress is not None:
@@ -100,7 +94,7 @@ class TimeSlicing(Method):
         """The slices of each series put together again; missing where nothing was published."""
         length, n_slices = self._cuts(original)
         shape = (original.n_series, n_slices, -1, original.n_channels)
-        slices = cube(published).reshape(shape)
+        slices = published.cube.reshape(shape)
         values = np.full((original.n_series, original.n_instants, original.n_channels), np.nan)
         for at in range(n_slices):
             here = slice(at * length, (at + 1) * length)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.guarantees import NoGuarantee
+from shoal.kernels.arrays import Floats
 from shoal.methods.aggregates import round_values
-from shoal.methods.altered import Floats, candidate_of, check_choice, of_distinct, shaped
+from shoal.methods.altered import AlteringMethod, candidate_of, of_distinct, shaped
 from shoal.methods.lengths import Length, check_length, instants_in
-from shoal.model import Candidate, Method, Panel, Progress
+from shoal.model import Candidate, Panel, Progress
+from shoal.model.parameters import check_choice, is_number
 
 Kind = Literal["standardise", "smooth", "coarsen"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transformation(Method):
+class Transformation(AlteringMethod):
     """Standardise, smooth or coarsen every series separately.
 
     "standardise": (x - mean) / standard deviation, over the observed readings of the series and channel; 0 if they do
@@ -63,7 +64,7 @@ class Transformation(Method):
     resolution: float | None = None
 
     def __post_init__(self) -> None:
-        check_choice("kind", self.kind, get_args(Kind))
+        check_choice("kind", self.kind, Kind)
         for name, of in (("window", "smooth"), ("resolution", "coarsen")):
             given = getattr(self, name)
             if self.kind == of and given is None:
@@ -72,17 +73,8 @@ class Transformation(Method):
                 raise ParameterError(f"{name} applies to kind={of!r}, this is {self.kind!r}. Omit it.")
         if self.window is not None:
             check_length(self.window, "window")
-        if self.resolution is not None and not (
-            isinstance(self.resolution, int | float)
-            and not isinstance(self.resolution, bool)
-            and 1e-300 < self.resolution < float("inf")
-        ):
+        if self.resolution is not None and not (is_number(self.resolution) and 1e-300 < self.resolution < float("inf")):
             raise ParameterError("resolution must be a number above 0, such as 0.5.")
-
-    @property
-    def aims_at(self) -> NoGuarantee:
-        """Nothing: judged by attack only."""
-        return NoGuarantee()
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Apply the rule to every series."""

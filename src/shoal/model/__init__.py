@@ -8,9 +8,8 @@ from shoal.model.described import Described
 from shoal.model.envelopes import Envelopes
 from shoal.model.event_tables import EventTables
 from shoal.model.events import Events
-from shoal.model.events_candidate import EventsCandidate, PrivateEvents
+from shoal.model.events_candidate import EventsCandidate, Judged, PrivateEvents
 from shoal.model.guarantee import Guarantee
-from shoal.model.judged import Judged
 from shoal.model.measure import Measure
 from shoal.model.method import Method, Progress
 from shoal.model.panel import Origin, Panel

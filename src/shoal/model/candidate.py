@@ -143,12 +143,8 @@ class Candidate:
         columns = np.isin(original.times, curves.times)
         if rows is not None or not columns.all():
             rows = np.arange(original.n_series) if rows is None else rows
-            original = Panel(
-                original.values[rows][:, columns],
-                times=original.times[columns],
-                subjects=original.subject_codes[rows],
-                channels=original.channels,
-                timezone=original.timezone,
+            original = original.like(
+                original.values[rows][:, columns], times=original.times[columns], subjects=original.subject_codes[rows]
             )
         same_cells = original.values.shape == curves.values.shape
         return original.without(np.isnan(curves.values)) if same_cells else original

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.model.candidate import Recipe
+from shoal.model.candidate import Candidate, Published, Recipe
 from shoal.model.event_tables import EventTables
 from shoal.model.events import Events
 from shoal.model.guarantee import Guarantee
@@ -79,3 +79,7 @@ class EventsCandidate:
 
     def __repr__(self) -> str:
         return f"EventsCandidate({self.recipe.method}, {self.published!r})"
+
+
+Judged = Published | Candidate | EventTables | EventsCandidate
+"""Everything a guarantee can be asked about: series or events, as they are published or as a method proposes them."""

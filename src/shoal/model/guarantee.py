@@ -9,7 +9,7 @@ from shoal.model.described import Described
 from shoal.model.verdict import Verdict
 
 if TYPE_CHECKING:
-    from shoal.model.judged import Judged
+    from shoal.model.events_candidate import Judged
 
 
 class Guarantee(Described):

@@ -192,6 +192,11 @@ class Panel:
         """The values as a matrix (series, instants x channels): what kernels take."""
         return self.values.reshape(self.n_series, -1)
 
+    @property
+    def cube(self) -> NDArray[np.float64]:
+        """The values as (series, instants, channels), even if there is one channel."""
+        return self.values.reshape(self.n_series, self.n_instants, self.n_channels)
+
     def take(self, series: NDArray[np.int64]) -> Panel:
         """Some of the series by position, with everything that belongs to them; the origin is that of the whole.
 
@@ -212,6 +217,11 @@ class Panel:
         """The same panel with some of its parts changed."""
         parts = {name: getattr(self, name) for name in self.__slots__ if name not in ("_subject_codes", "n_subjects")}
         return Panel(**(parts | changes), copy=False)
+
+    def like(self, values: ArrayLike, **changes: Any) -> Panel:
+        """Other values at the instants and in the channels of this panel; unless given, nothing else of it is kept."""
+        own: dict[str, Any] = {"times": self.times, "channels": self.channels, "timezone": self.timezone}
+        return Panel(values, **(own | changes))
 
     def without(self, cells: NDArray[np.bool_]) -> Panel:
         """The same panel with some cells missing; the panel itself if none of them has a value."""

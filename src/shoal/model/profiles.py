@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,11 @@ class Profiles:
         object.__setattr__(self, "times", flat.times)
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "names", tuple(str(name) for name in flat.ids))
+
+    @classmethod
+    def of(cls, panel: Panel, values: NDArray[np.float64], counts: NDArray[np.int64], bands: tuple[str, ...]) -> Self:
+        """Groups of the series of a panel, at its instants and in its channels."""
+        return cls(values, counts, bands, panel.times, panel.channels, panel.timezone)
 
     @property
     def n_groups(self) -> int:

@@ -24,7 +24,7 @@ from shoal.report import summarise
 from shoal.report.charts import group_curves
 from shoal.report.units import unit_of
 from shoal.utility.days import days_of
-from shoal.utility.peak_time_error import peak_times
+from shoal.utility.peak_time_error import PeakTimeError
 
 
 def figures_of(task: SearchTask, candidate: Candidate, point: Point, unit: Callable[[str], str]) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _peaks(original: Panel, curves: Panel, crowd: int) -> dict[str, Any] | None:
 def _peak_hours(panel: Panel) -> NDArray[np.float64]:
     """The hour of the peak of each series and day, of the first channel."""
     values = panel.values.reshape(panel.n_series, panel.n_instants, panel.n_channels)[:, :, :1]
-    return peak_times(values, days_of(panel, None, name="peaks"))[:, :, 0]
+    return PeakTimeError().of_days(values, days_of(panel, None, name="peaks"))[:, :, 0]
 
 
 def _shares(hours: NDArray[np.float64], subjects: NDArray[np.int64], crowd: int) -> list[float | None]:

@@ -21,7 +21,7 @@ programs of many classes form one program with a block matrix.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from shoal.errors import InputError, ParameterError
 from shoal.features.sax import MOST_LETTERS, breakpoints, parse, text
 from shoal.kernels.equal_rows import row_classes
 from shoal.model import Envelopes
+from shoal.model.parameters import check_choice
 
 _TOLERANCE = 2e-7  # in deviations: letters are given with 1e-7, see kernels/kp_letters
 _SLACK = 1e-6  # of the width of a class: what a solver may leave out
@@ -94,8 +95,7 @@ def complete(envelopes: Envelopes, *, open_ends: OpenEnds = "release") -> Envelo
 
 def estimate(envelopes: Envelopes, *, open_ends: OpenEnds = "release") -> Estimation:
     """Complete a release, and say which ends of ranges are assumed. See `complete`."""
-    if open_ends not in get_args(OpenEnds):
-        raise ParameterError(f"open_ends must be one of: {', '.join(get_args(OpenEnds))}.")
+    check_choice("open_ends", open_ends, OpenEnds)
     if envelopes.n_channels > 1:
         raise ParameterError(
             f"Estimates are made for one channel, the release has {envelopes.n_channels}. Take one: "

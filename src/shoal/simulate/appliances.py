@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Floats
 from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Dice
 from shoal.simulate.segments import mean_power
@@ -57,13 +57,7 @@ HABIT = 0.7
 TIMER_SETTING = 1.6
 
 
-def simulate_bursts(
-    dice: Dice,
-    clock: DayGrid,
-    shift: NDArray[np.float64],
-    use: NDArray[np.float64],
-    at_home: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+def simulate_bursts(dice: Dice, clock: DayGrid, shift: Floats, use: Floats, at_home: Bools) -> Floats:
     """Mean power in W per cell (subjects, cells).
 
     `shift` moves the household's clock (hours), `use` multiplies how often things run, both (subjects, 1); nothing

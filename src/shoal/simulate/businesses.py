@@ -7,11 +7,10 @@ Hours and height of the jump are the subject's own.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.simulate.day_grid import DayGrid
+from shoal.kernels.arrays import Floats
+from shoal.simulate.day_grid import DayGrid, throw_noise
 from shoal.simulate.dice import Dice, between
-from shoal.simulate.noise import throw_noise
 from shoal.simulate.segments import mean_power
 from shoal.simulate.weather import Weather
 
@@ -31,7 +30,7 @@ DAY_NOISE = 0.05
 HOUR_NOISE = 0.04
 
 
-def simulate_small_businesses(dice: Dice, clock: DayGrid, weather: Weather) -> NDArray[np.float64]:
+def simulate_small_businesses(dice: Dice, clock: DayGrid, weather: Weather) -> Floats:
     """Mean power in W per cell (subjects, cells)."""
     traits = dice.uniform(7, 1)
     level = LEVEL * np.exp(LEVEL_SPREAD * dice.normal(1))

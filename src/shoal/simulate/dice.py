@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Floats
 
 
 class Stream(IntEnum):
@@ -30,7 +31,7 @@ def generator(seed: int, *key: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
 
 
-def between(limits: tuple[float, float], thrown: NDArray[np.float64]) -> NDArray[np.float64]:
+def between(limits: tuple[float, float], thrown: Floats) -> Floats:
     """Stretch numbers in [0, 1) to the limits."""
     return limits[0] + (limits[1] - limits[0]) * thrown
 
@@ -44,14 +45,14 @@ class Dice:
     def __len__(self) -> int:
         return len(self._generators)
 
-    def uniform(self, *shape: int) -> NDArray[np.float64]:
+    def uniform(self, *shape: int) -> Floats:
         """Numbers in [0, 1)."""
         thrown = np.empty((len(self), *shape))
         for row, source in zip(thrown, self._generators, strict=True):
             source.random(out=row)
         return thrown
 
-    def normal(self, *shape: int) -> NDArray[np.float64]:
+    def normal(self, *shape: int) -> Floats:
         """Standard normal numbers."""
         thrown = np.empty((len(self), *shape))
         for row, source in zip(thrown, self._generators, strict=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.model import Events
 from shoal.simulate.arguments import Start, as_count, as_missing, as_start
 from shoal.simulate.day_grid import DayGrid
@@ -115,7 +115,7 @@ def _snapshot(seed: int, day: int, mean: float, missing: float) -> pl.DataFrame:
     )
 
 
-def _conditions(age: NDArray[np.int64], luck: NDArray[np.float64]) -> NDArray[np.int64]:
+def _conditions(age: Ints, luck: Floats) -> Ints:
     """The condition of each event, by inverting its distribution given the age."""
     peaks = np.array([peak for _, peak, _ in CONDITIONS])
     widths = np.array([width for _, _, width in CONDITIONS])
@@ -125,5 +125,5 @@ def _conditions(age: NDArray[np.int64], luck: NDArray[np.float64]) -> NDArray[np
     return np.asarray((luck[:, None] * below[:, -1:] >= below[:, :-1]).sum(axis=1))
 
 
-def _with_gaps(column: pl.Series, gone: NDArray[np.bool_]) -> pl.Series:
+def _with_gaps(column: pl.Series, gone: Bools) -> pl.Series:
     return pl.select(pl.when(pl.Series(~gone)).then(column)).to_series()

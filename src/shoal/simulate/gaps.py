@@ -8,17 +8,15 @@ on average, two days at most.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools
 from shoal.simulate.arguments import MINUTES_PER_DAY
 
 MEAN_OUTAGE_HOURS = 6.0
 LONGEST_OUTAGE_DAYS = 2
 
 
-def missing_readings(
-    source: np.random.Generator, n_series: int, n_instants: int, step: int, missing: float
-) -> NDArray[np.bool_]:
+def missing_readings(source: np.random.Generator, n_series: int, n_instants: int, step: int, missing: float) -> Bools:
     """Which readings (series, instants) are missing."""
     longest = max(2, LONGEST_OUTAGE_DAYS * MINUTES_PER_DAY // step)
     lengths = np.arange(2, longest + 1)

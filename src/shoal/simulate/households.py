@@ -12,8 +12,8 @@ the figures are next to the constants.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Floats
 from shoal.simulate.appliances import simulate_bursts
 from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Dice, between
@@ -53,7 +53,7 @@ TRIP_CHANCE = 0.02
 LONGEST_TRIP = 7
 
 
-def simulate_households(dice: Dice, clock: DayGrid, weather: Weather) -> NDArray[np.float64]:
+def simulate_households(dice: Dice, clock: DayGrid, weather: Weather) -> Floats:
     """Mean power in W per cell (subjects, cells)."""
     traits = dice.uniform(12, 1)
     normal = dice.normal(7, 1)
@@ -87,7 +87,7 @@ def simulate_households(dice: Dice, clock: DayGrid, weather: Weather) -> NDArray
     return power
 
 
-def _daily_profile(traits: NDArray[np.float64], shift: NDArray[np.float64], clock: DayGrid) -> NDArray[np.float64]:
+def _daily_profile(traits: Floats, shift: Floats, clock: DayGrid) -> Floats:
     """Activity per type of day and cell of the day (subjects, 3, cells), mean 1 on a working day."""
     # Some leave early and come home late, some are in at noon.
     weights = np.stack([0.6 + 1.6 * traits[:, 0], 0.2 + 1.3 * traits[:, 1], 0.9 + 1.2 * traits[:, 2]], axis=1)
@@ -104,13 +104,7 @@ def _daily_profile(traits: NDArray[np.float64], shift: NDArray[np.float64], cloc
     return profile
 
 
-def _thermal(
-    traits: NDArray[np.float64],
-    normal: NDArray[np.float64],
-    size: NDArray[np.float64],
-    clock: DayGrid,
-    weather: Weather,
-) -> NDArray[np.float64]:
+def _thermal(traits: Floats, normal: Floats, size: Floats, clock: DayGrid, weather: Weather) -> Floats:
     """Heating and cooling in W per cell (subjects, cells)."""
     warmer = np.clip(normal[:, 0], -3.0, 3.0)
     raw = traits[:, 0]
@@ -128,7 +122,7 @@ def _thermal(
     return power
 
 
-def _at_home(dice: Dice, clock: DayGrid) -> NDArray[np.bool_]:
+def _at_home(dice: Dice, clock: DayGrid) -> Bools:
     """Whether anyone is in (subjects, days)."""
     throws = dice.uniform(2, clock.days)
     lengths = np.where(throws[:, 0] < TRIP_CHANCE, np.ceil(LONGEST_TRIP * throws[:, 1] ** 2), 0.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats, Ints
 from shoal.model import Panel
 from shoal.simulate.arguments import Start, as_count, as_missing, as_shares, as_start, as_step, by_largest_remainder
 from shoal.simulate.businesses import simulate_small_businesses
@@ -18,7 +18,7 @@ from shoal.simulate.second_homes import simulate_second_homes
 from shoal.simulate.uniqueness import WEEK, Signatures
 from shoal.simulate.weather import Weather, simulate_weather
 
-Family = Callable[[Dice, DayGrid, Weather], NDArray[np.float64]]
+Family = Callable[[Dice, DayGrid, Weather], Floats]
 
 # The position of a family is part of its subjects' keys: append, never reorder.
 FAMILIES: dict[str, Family] = {
@@ -112,23 +112,16 @@ def meters(
 
 
 def _fill(
-    values: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    code: int,
-    family: str,
-    clock: DayGrid,
-    weather: Weather,
-    missing: float,
-    seed: int,
+    values: Floats, rows: Ints, code: int, family: str, clock: DayGrid, weather: Weather, missing: float, seed: int
 ) -> None:
     """Simulate one family block by block into its rows."""
     signatures = Signatures(clock.steps_per_day)
 
-    def draw(numbers: range, attempt: int = 0) -> NDArray[np.float64]:
+    def draw(numbers: range, attempt: int = 0) -> Floats:
         dice = Dice(seed, [(Stream.METER, code, number, attempt) for number in numbers])
         return _read_register(FAMILIES[family](dice, clock, weather), clock)
 
-    def redraw(number: int, attempt: int) -> NDArray[np.float64]:
+    def redraw(number: int, attempt: int) -> Floats:
         return draw(range(number, number + 1), attempt)
 
     size = max(1, CELLS_PER_BLOCK // clock.n_cells)
@@ -144,7 +137,7 @@ def _fill(
         values[rows[begin : begin + len(numbers)]] = energy
 
 
-def _read_register(power: NDArray[np.float64], clock: DayGrid) -> NDArray[np.float64]:
+def _read_register(power: Floats, clock: DayGrid) -> Floats:
     """Wh per step from mean W per cell, as a meter with a register of whole Wh shows it.
 
     Rounding the register and not the reading makes the total of a day independent of the step.

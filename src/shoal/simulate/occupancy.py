@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Bools, Floats
 from shoal.model import Panel
 from shoal.simulate.arguments import Start, as_count, as_missing, as_start, as_step
 from shoal.simulate.day_grid import WEEKDAYS, DayGrid
@@ -107,7 +107,7 @@ def occupancy(
     )
 
 
-def _presence(dice: Dice, clock: DayGrid, instants: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _presence(dice: Dice, clock: DayGrid, instants: Floats) -> Bools:
     """Whether each person is there (persons, days, instants)."""
     traits = dice.uniform(8, 1)
     habit = dice.normal(3, 1)
@@ -144,6 +144,6 @@ def _presence(dice: Dice, clock: DayGrid, instants: NDArray[np.float64]) -> NDAr
     return there
 
 
-def _during(begin: NDArray[np.float64], end: NDArray[np.float64], instants: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _during(begin: Floats, end: Floats, instants: Floats) -> Bools:
     """Whether begin <= instant < end (persons, days, instants)."""
     return (begin[:, :, None] <= instants) & (instants < end[:, :, None])

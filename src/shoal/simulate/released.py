@@ -10,14 +10,12 @@ is cut off at 0 (Davies and Harte).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from shoal.errors import ParameterError
+from shoal.kernels.arrays import Floats, Ints
 from shoal.model import Panel, Release, Scenarios
 from shoal.simulate.arguments import as_count
-
-Floats = NDArray[np.float64]
 
 _CELLS = 2_000_000
 """Readings drawn at a time, about 16 MB an array."""
@@ -75,7 +73,7 @@ def from_release(
     return Panel(values, times=published.times, channels=published.channels, timezone=published.timezone, copy=False)
 
 
-def _draw(published: Scenarios, groups: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+def _draw(published: Scenarios, groups: Ints, rng: np.random.Generator) -> Floats:
     """A curve for each of some groups."""
     amplitudes = _amplitudes(published.lagged[groups])
     n_instants, n_around = published.n_instants, 2 * (amplitudes.shape[1] - 1) or 1

@@ -8,11 +8,10 @@ A refrigerator and a few appliances on standby, nobody in.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.simulate.day_grid import DayGrid
+from shoal.kernels.arrays import Floats
+from shoal.simulate.day_grid import DayGrid, throw_noise
 from shoal.simulate.dice import Dice, between
-from shoal.simulate.noise import throw_noise
 from shoal.simulate.weather import Weather
 
 # W, median; half of the homes lie between 55 and 115.
@@ -22,7 +21,7 @@ LEVEL_SPREAD = 0.55
 NOISE = (0.03, 0.08)
 
 
-def simulate_second_homes(dice: Dice, clock: DayGrid, weather: Weather) -> NDArray[np.float64]:
+def simulate_second_homes(dice: Dice, clock: DayGrid, weather: Weather) -> Floats:
     """Mean power in W per cell (subjects, cells)."""
     level = LEVEL * np.exp(LEVEL_SPREAD * dice.normal(1))
     noise = between(NOISE, dice.uniform(1))

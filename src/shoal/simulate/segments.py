@@ -8,16 +8,11 @@ Exact for any cell length, so a burst holds the same energy at every step.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from shoal.kernels.arrays import Floats
 
 
-def mean_power(
-    starts: NDArray[np.float64],
-    ends: NDArray[np.float64],
-    watts: NDArray[np.float64],
-    n_cells: int,
-    cell_hours: float,
-) -> NDArray[np.float64]:
+def mean_power(starts: Floats, ends: Floats, watts: Floats, n_cells: int, cell_hours: float) -> Floats:
     """Mean power per cell (subjects, cells) from stretches (subjects, stretches) in hours since the start.
 
     What lies outside the grid is cut off, stretches without power cost nothing.

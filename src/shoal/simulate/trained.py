@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from shoal.errors import ParameterError
+from shoal.kernels.arrays import Floats, Ints
 from shoal.model import Panel
 from shoal.simulate.arguments import as_count
-
-Floats = NDArray[np.float64]
-Hours = NDArray[np.int64]
 
 HOUR = np.timedelta64(1, "h")
 LEAST_DAYS = 28
@@ -120,10 +118,10 @@ class Region:
     loads: Floats
     temperatures: Floats
     times: NDArray[Any]
-    weekdays: Hours
+    weekdays: Ints
     """1 is Monday."""
-    hours: Hours
-    days: Hours
+    hours: Ints
+    days: Ints
     """Of the year, from 1."""
 
     @staticmethod
@@ -168,18 +166,18 @@ class _Model:
     """An additive model of one zone: what its load is at an hour, from the calendar and some temperatures."""
 
     region: Region
-    raw: Hours
+    raw: Ints
     smooth: Floats
     """Smoothed temperatures of some stations, one row each."""
     splines: Any
     regression: Any
 
-    def forecast(self, at: Hours, hours: int, degrees: float) -> Floats:
+    def forecast(self, at: Ints, hours: int, degrees: float) -> Floats:
         """The load at these hours, with the calendar moved by some hours and temperatures by some degrees."""
         found: Floats = self.regression.predict(self.design(at, hours, degrees))
         return found
 
-    def design(self, at: Hours, hours: int = 0, degrees: float = 0.0) -> Floats:
+    def design(self, at: Ints, hours: int = 0, degrees: float = 0.0) -> Floats:
         """One column per hour of a working day, Saturday and Sunday; waves of the season, splines of temperatures."""
         region, moved = self.region, at - hours
         kind = np.maximum(region.weekdays[moved] - 5, 0) * 24 + region.hours[moved]

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.kernels.arrays import Floats, Ints
 
 ROUNDED_TO = 1000.0
 WEEK = 7
@@ -30,9 +30,7 @@ class Signatures:
         self._steps_per_day = steps_per_day
         self._taken: set[bytes] = set()
 
-    def settle(
-        self, energy: NDArray[np.float64], first: int, redraw: Callable[[int, int], NDArray[np.float64]]
-    ) -> None:
+    def settle(self, energy: Floats, first: int, redraw: Callable[[int, int], Floats]) -> None:
         """Make the rows (subjects, instants) differ from each other and from all earlier ones, in place.
 
         Rows are the households `first`, `first` + 1, …; `redraw(number, attempt)` gives another row for one of them.
@@ -48,7 +46,7 @@ class Signatures:
                 signature = self._of(energy[row : row + 1]).tobytes()
             self._taken.add(signature)
 
-    def _of(self, energy: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _of(self, energy: Floats) -> Ints:
         totals = energy[:, : WEEK * self._steps_per_day].reshape(len(energy), WEEK, -1).sum(axis=2)
         return np.asarray(np.rint(totals / ROUNDED_TO), dtype=np.int64)
 

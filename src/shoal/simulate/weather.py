@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.kernels.arrays import Floats
 from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Stream, generator
 
@@ -26,8 +26,8 @@ _WARM_UP_DAYS = 14
 class Weather:
     """Temperature in °C in each cell of the grid, as it is outside and as thick walls feel it."""
 
-    outside: NDArray[np.float64]
-    inert: NDArray[np.float64]
+    outside: Floats
+    inert: Floats
 
 
 def simulate_weather(clock: DayGrid, seed: int) -> Weather:

@@ -52,7 +52,7 @@ def paired_blocks(original: Panel, published: Panel) -> Iterator[tuple[Floats, F
 
 def blocks(panel: Panel) -> Iterator[Floats]:
     """Whole series at a time, (series, instants, channels)."""
-    x = panel.values.reshape(panel.n_series, panel.n_instants, panel.n_channels)
+    x = panel.cube
     height = max(1, CELLS // (panel.n_instants * panel.n_channels))
     for first in range(0, panel.n_series, height):
         yield x[first : first + height]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.model import Measure, Moments, Panel, Score, Tally
+from shoal.model.parameters import check_choice, check_whole
 from shoal.model.score import Unit
 from shoal.utility.cells import FAIR_SAMPLE, Floats, paired_blocks, refuse_other_shapes, tally_pairs
 from shoal.utility.groups import draw
@@ -65,12 +66,9 @@ class CorrelationLoss(Measure):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.between not in get_args(Between):
-            raise ParameterError(f"between must be one of: {', '.join(get_args(Between))}.")
+        check_choice("between", self.between, Between)
         for name, least in (("lags", 1), ("sample", 2), ("seed", 0)):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-                raise ParameterError(f"{name} must be a whole number of at least {least}.")
+            check_whole(name, getattr(self, name), least)
 
     @property
     def why_whole(self) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.model import Measure, Moments, Panel, Scenarios, Score, Tally
+from shoal.model.parameters import is_number
 from shoal.model.score import Unit
 from shoal.utility.crps import scenario_blocks
 
@@ -47,7 +48,7 @@ class CoverageError(Measure):
     share: float = 0.8
 
     def __post_init__(self) -> None:
-        if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0.0 < self.share < 1.0:
+        if not is_number(self.share) or not 0.0 < self.share < 1.0:
             raise ParameterError("share must lie between 0 and 1, such as 0.8.")
 
     def tally(self, original: Panel, published: Scenarios) -> Tally:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from shoal.errors import ParameterError
 from shoal.model import Measure, Moments, Panel, Score, Tally
-from shoal.utility.cells import Floats, by_channel, refuse_other_instants, tally_instants, tally_pairs
+from shoal.model.parameters import check_choice
+from shoal.utility.cells import (
+    FAIR_SAMPLE,
+    Floats,
+    blocks,
+    by_channel,
+    refuse_other_instants,
+    tally_instants,
+    tally_pairs,
+)
+from shoal.utility.days import Days, check_per_day, days_of
 
 Of = Literal["series", "all"]
 Spread = Literal["series", "pooled", "all"]
@@ -64,6 +74,29 @@ class CurveMeasure(Measure):
         return self.set_params(of="series").tally(*sides)
 
 
+@dataclass(frozen=True)
+class DayMeasure(CurveMeasure):
+    """A measure of what is taken from the days of a curve."""
+
+    usual = ({}, {"of": "all"})
+
+    of: Of = "series"
+    per_day: int | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("of", self.of, Of)
+        check_per_day(self.per_day)
+
+    def taken(self, panel: Panel) -> Taken:
+        """What is taken from the curves of a panel with these days."""
+        days = days_of(panel, self.per_day, name=self.name)
+        return lambda curves: self.of_days(curves, days)
+
+    def of_days(self, curves: Floats, days: Days) -> Floats:
+        """The numbers of each curve."""
+        raise NotImplementedError
+
+
 def mean_change(tally: Tally) -> float:
     """The mean over all numbers and channels; 0 if there are none."""
     change = tally["change"]
@@ -79,13 +112,65 @@ def relative(changed: Floats, total: Floats) -> float:
     return float(np.where(had, changed / np.where(had, total, 1.0), changed > 0.0).mean())
 
 
-def check_of(of: str, choices: Any) -> None:
-    """Refuse a word that is none of the choices."""
-    if of not in get_args(choices):
-        raise ParameterError(f"of must be one of: {', '.join(get_args(choices))}.")
-
-
 def _mean_curve(side: Moments, tally: Tally) -> Panel:
     """A panel of one series, missing if nothing is observed."""
     mean = np.where(side.counts > 0, side.means, np.nan)
     return Panel(mean[None], times=tally.times, timezone=tally.timezone)
+
+
+class SpreadMeasure(CurveMeasure):
+    """A measure of how sorted numbers have changed: those of each curve, or with "pooled" those of all series together.
+
+    A cell missing in either curve is left out of both, so that sorting puts the same number of missing values last.
+    With "pooled", each side counts what it has.
+    """
+
+    @property
+    def why_whole(self) -> str:
+        """Pooled numbers must be sorted together."""
+        return "with of='pooled' sorts the values of all series in one place" if self.of == "pooled" else ""
+
+    @property
+    def sampled(self) -> int | None:
+        """A sample does not flatter: on average, sorted numbers of some series are no closer than those of all."""
+        return FAIR_SAMPLE if self.of == "pooled" else None
+
+    def measure(self, original: Panel, published: Panel) -> Score:
+        """Mean distance of the sorted numbers as a share of the mean absolute original, averaged over channels."""
+        if self.of != "pooled":
+            return super().measure(original, published)
+        refuse_other_instants(original, published)
+        taken = self.taken(original)
+        changed, total = np.zeros(original.n_channels), np.zeros(original.n_channels)
+        for channel in range(original.n_channels):
+            before, after = (_pooled(panel, channel, taken) for panel in (original, published))
+            changed[channel] = sorted_distance(before, after)
+            total[channel] = np.abs(before).mean() if len(before) else 0.0
+        return self.as_score(relative(changed, total))
+
+
+def sorted_distance(before: Floats, after: Floats) -> float:
+    """The area between two sorted curves over the share of numbers (Wasserstein-1); 0 if one is empty.
+
+    Examples
+    --------
+    >>> sorted_distance(np.array([3.0, 1.0]), np.array([1.0, 2.0]))
+    0.5
+    >>> sorted_distance(np.array([0.0]), np.array([1.0, 3.0]))
+    2.0
+    """
+    if not len(before) or not len(after):
+        return 0.0
+    before, after = np.sort(before), np.sort(after)
+    if len(before) == len(after):
+        return float(np.abs(before - after).mean())
+    every = np.sort(np.concatenate([before, after]))
+    below = [np.searchsorted(side, every[:-1], side="right") / len(side) for side in (before, after)]
+    return float(np.sum(np.abs(below[0] - below[1]) * np.diff(every)))
+
+
+def _pooled(panel: Panel, channel: int, taken: Taken) -> Floats:
+    """The numbers of all series of a channel together."""
+    numbers = np.concatenate([taken(block[:, :, channel : channel + 1]).ravel() for block in blocks(panel)])
+    observed: Floats = numbers[~np.isnan(numbers)]
+    return observed

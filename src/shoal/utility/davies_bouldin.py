@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.features import FeatureName
 from shoal.model import Measure, Panel, Score, Tally
-from shoal.model.score import Unit
 from shoal.utility.cells import Floats
 from shoal.utility.groups import (
-    WORKING_MEMORY,
     Grouped,
+    GroupMeasure,
     Sampled,
-    check_parameters,
     draw,
     group_series,
     published_labels,
+    reduce_distances,
 )
 
 
 @dataclass(frozen=True)
-class DaviesBouldin(Measure):
+class DaviesBouldin(GroupMeasure):
     """Mean similarity of each group to its most similar group: how wide groups are relative to their distance.
 
     DB = mean over groups i of max over other groups j of (S_i + S_j) / M_ij; S_i = mean distance of the series of group
@@ -65,27 +63,12 @@ class DaviesBouldin(Measure):
 
     name: ClassVar[str] = "davies-bouldin"
     meaning: ClassVar[str] = "width of groups relative to the distance between them"
-    judges: ClassVar[Literal["groups"]] = "groups"
-    purpose: ClassVar[str] = "what goes together"
-    unit: ClassVar[Unit] = "number"
     why_whole: ClassVar[str] = "compares every group with all groups"
-
-    features: FeatureName = "raw"
-    sample: int = 5000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_parameters(self.features, self.sample, self.seed)
 
     def measure(self, original: Panel, published: Panel) -> Score:
         """Judge the groups of two panels with rows in the same order."""
         grouped = group_series(original, published, self.features)
         return self.as_score(self._value(grouped))
-
-    @property
-    def sampled(self) -> int | None:
-        """Series, in whole groups."""
-        return int(self.sample)
 
     def fixed(self, original: Panel, published: Panel, *, rows: NDArray[np.int64] | None = None) -> Measure:
         """The groups of these series, against all."""
@@ -113,9 +96,8 @@ class DaviesBouldin(Measure):
 
 def likeness(grouped: Grouped, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
     """For some groups, the largest (S_i + S_j) / M_ij over all groups."""
-    means = _means(grouped)
-    scatter = _scatter(grouped, means)
-    return _largest(means[chosen], scatter[chosen], chosen, means, scatter)
+    scatter = _scatter(grouped)
+    return _largest(grouped.means[chosen], scatter[chosen], chosen, grouped.means, scatter)
 
 
 def _largest(
@@ -123,7 +105,6 @@ def _largest(
 ) -> NDArray[np.float64]:
     """The same, also with gaps, which scikit-learn does not offer; `numbers` are their own positions among the others,
     or -1."""
-    from sklearn.metrics import pairwise_distances_chunked
 
     def reduce(distances: NDArray[np.float64], first: int) -> NDArray[np.float64]:
         rows = slice(first, first + len(distances))
@@ -134,9 +115,7 @@ def _largest(
         largest: NDArray[np.float64] = ratios.max(axis=1)
         return largest
 
-    metric = "nan_euclidean" if np.isnan(mine).any() or np.isnan(means).any() else "euclidean"
-    chunks = pairwise_distances_chunked(mine, means, reduce_func=reduce, metric=metric, working_memory=WORKING_MEMORY)
-    return np.concatenate(list(chunks))
+    return reduce_distances(mine, means, reduce)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,8 +142,7 @@ class _OfSample(DaviesBouldin):
         assert self.scored is not None
         mine = self.scored.grouped
         grouped, numbers = self.scored.shard(original, published)
-        means, others = _means(mine), _means(grouped)
-        found = _largest(means, _scatter(mine, means), numbers, others, _scatter(grouped, others))
+        found = _largest(mine.means, _scatter(mine), numbers, grouped.means, _scatter(grouped))
         return Likeness(figures={}, largest=found)
 
     def score(self, tally: Tally) -> Score:
@@ -173,21 +151,9 @@ class _OfSample(DaviesBouldin):
         return self.as_score(tally.largest.mean())
 
 
-def _means(grouped: Grouped) -> NDArray[np.float64]:
-    """The mean of each group over what is observed: (groups, features), NaN if nothing is."""
-    order = np.argsort(grouped.labels, kind="stable")
-    starts = np.cumsum(grouped.sizes) - grouped.sizes
-    x = grouped.features[order]
-    observed = ~np.isnan(x)
-    counts = np.add.reduceat(observed, starts, axis=0, dtype=np.int64)
-    sums = np.add.reduceat(np.where(observed, x, 0.0), starts, axis=0)
-    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    return means
-
-
-def _scatter(grouped: Grouped, means: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scatter(grouped: Grouped) -> NDArray[np.float64]:
     """Mean distance of the series of each group from its mean; 0 for a group without any observed value."""
-    squares = (grouped.features - means[grouped.labels]) ** 2
+    squares = (grouped.features - grouped.means[grouped.labels]) ** 2
     observed = np.sum(~np.isnan(squares), axis=1)
     scale = squares.shape[1] / np.maximum(observed, 1)
     distances = np.sqrt(np.nansum(squares, axis=1) * scale)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.model import Panel
+from shoal.model.parameters import check_whole
 from shoal.read.zones import find_zone
 
 _DAY = 86_400_000_000  # microseconds
@@ -40,6 +41,11 @@ class Days:
     def n_days(self) -> int:
         """Days that occur, whole or not."""
         return len(self.numbers)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """The first instant of each day."""
+        return np.flatnonzero(np.diff(self.day, prepend=-1))
 
     @property
     def n_slots(self) -> int:
@@ -94,10 +100,8 @@ def days_of(panel: Panel, per_day: int | None, *, name: str, least: int = 1) -> 
 
 def check_per_day(per_day: int | None) -> None:
     """Refuse days with a single instant: they have no time of day."""
-    if per_day is None:
-        return
-    if isinstance(per_day, bool) or not isinstance(per_day, int | np.integer) or per_day < 2:
-        raise ParameterError("per_day must be a whole number of at least 2: how many instants a day has.")
+    if per_day is not None:
+        check_whole("per_day", per_day, 2, "how many instants a day has")
 
 
 def means_by(labels: NDArray[np.int64], x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -151,7 +151,7 @@ def _rows(panel: Panel, days: Days, targets: NDArray[np.int64]) -> Iterator[Floa
     A row is a series and a day. Features: the value of the day before, the mean of that day, the value of a week ago,
     Saturday or Sunday.
     """
-    x = panel.values.reshape(panel.n_series, panel.n_instants, panel.n_channels)
+    x = panel.cube
     day, before, week = targets.T
     weekend = (days.weekday[day] >= 5).astype(np.float64) if days.by_clock else np.zeros(len(day))
     height = max(1, CELLS // (_WIDTH * len(day) * days.n_slots * panel.n_channels))

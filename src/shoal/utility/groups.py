@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
 from shoal.features import FeatureName, Features, Standardized, find_features
 from shoal.guarantees.crowds import published_classes
-from shoal.model import Moments, Panel
+from shoal.model import Measure, Moments, Panel
+from shoal.model.parameters import check_choice, check_whole
+from shoal.model.score import Unit
 from shoal.utility.cells import refuse_other_shapes
+from shoal.utility.days import means_by
 
 WORKING_MEMORY = 256  # MB of distances at a time
 
@@ -36,15 +39,16 @@ class Grouped:
         """Whether some feature is missing."""
         return bool(np.isnan(self.features).any())
 
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """The mean of each group over what is observed, (groups, features); NaN where nothing is."""
+        means: NDArray[np.float64] = means_by(self.labels, self.features[None])[0]
+        return means
+
     @property
     def is_constant(self) -> bool:
         """Whether no feature distinguishes any two series."""
         return not np.any(self.features[~np.isnan(self.features)])
-
-    @property
-    def metric(self) -> str:
-        """Scikit-learn's name for the distance: over the features both have, scaled to all, as in the methods."""
-        return "nan_euclidean" if self.has_gaps else "euclidean"
 
 
 def group_series(original: Panel, published: Panel, features: FeatureName) -> Grouped:
@@ -88,6 +92,45 @@ class Sampled:
         return Grouped(x, labels, np.bincount(labels)), np.where(known, numbers, -1)
 
 
+@dataclass(frozen=True)
+class GroupMeasure(Measure):
+    """A measure of how well the series published alike belong together: of some series or groups against all."""
+
+    judges: ClassVar[Literal["groups"]] = "groups"
+    purpose: ClassVar[str] = "what goes together"
+    unit: ClassVar[Unit] = "number"
+
+    features: FeatureName = "raw"
+    sample: int = 5000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("features", self.features, FeatureName)
+        check_whole("sample", self.sample, 1, "how many to measure")
+        check_whole("seed", self.seed, 0)
+
+    @property
+    def sampled(self) -> int | None:
+        """Series, in whole groups."""
+        return int(self.sample)
+
+
+def reduce_distances(
+    x: NDArray[np.float64],
+    others: NDArray[np.float64],
+    reduce: Callable[[NDArray[np.float64], int], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """What `reduce` makes of the distances of rows from all others, given in chunks with the position of the first.
+
+    Distances are over the features both have, scaled to all, as the methods take them.
+    """
+    from sklearn.metrics import pairwise_distances_chunked
+
+    metric = "nan_euclidean" if np.isnan(x).any() or np.isnan(others).any() else "euclidean"
+    chunks = pairwise_distances_chunked(x, others, reduce_func=reduce, metric=metric, working_memory=WORKING_MEMORY)
+    return np.concatenate(list(chunks))
+
+
 def published_labels(published: Panel) -> NDArray[np.int64]:
     """The group of each series as a number, by order of first appearance."""
     return np.unique(published_classes(published), return_inverse=True)[1].astype(np.int64)
@@ -98,16 +141,6 @@ def draw(n: int, sample: int, seed: int) -> NDArray[np.int64]:
     if n <= sample:
         return np.arange(n, dtype=np.int64)
     return np.sort(np.random.default_rng(seed).choice(n, size=sample, replace=False)).astype(np.int64)
-
-
-def check_parameters(features: str, sample: int, seed: int) -> None:
-    """Refuse invalid parameters."""
-    if features not in get_args(FeatureName):
-        raise ParameterError(f"features must be one of: {', '.join(get_args(FeatureName))}.")
-    if isinstance(sample, bool) or not isinstance(sample, int | np.integer) or sample < 1:
-        raise ParameterError("sample must be a whole number of at least 1: how many to measure.")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError("seed must be a whole number of at least 0.")
 
 
 def _range(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

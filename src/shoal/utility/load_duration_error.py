@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.model import Panel
+from shoal.model.parameters import check_choice
 from shoal.model.score import Unit
-from shoal.utility.curves import Spread, Taken, check_of
-from shoal.utility.spreads import SpreadMeasure
+from shoal.utility.curves import Spread, SpreadMeasure, Taken
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class LoadDurationError(SpreadMeasure):
     of: Spread = "series"
 
     def __post_init__(self) -> None:
-        check_of(self.of, Spread)
+        check_choice("of", self.of, Spread)
 
     def taken(self, panel: Panel) -> Taken:
         """Sorted values."""

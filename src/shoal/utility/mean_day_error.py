@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.model import Panel
 from shoal.model.score import Unit
-from shoal.utility.curves import CurveMeasure, Of, Taken, check_of
-from shoal.utility.days import check_per_day, days_of, means_by
+from shoal.utility.cells import Floats
+from shoal.utility.curves import DayMeasure
+from shoal.utility.days import Days, means_by
 
 
 @dataclass(frozen=True)
-class MeanDayError(CurveMeasure):
+class MeanDayError(DayMeasure):
     """Error of the mean day: sum of its absolute changes as a share of the sum of its absolute values.
 
     The mean day of a curve is m[s] = the mean over days of its values at the time of the day s. The error is Σ |m[s] -
@@ -32,6 +32,7 @@ class MeanDayError(CurveMeasure):
 
     Examples
     --------
+    >>> from shoal import Panel
     >>> original, published = Panel([[1.0, 3.0, 3.0, 1.0]]), Panel([[2.0, 2.0, 3.0, 2.0]])
     >>> MeanDayError(per_day=2).measure(original, published).value
     0.125
@@ -42,16 +43,7 @@ class MeanDayError(CurveMeasure):
     plain: ClassVar[str] = "Mean days are off by this share of their values"
     purpose: ClassVar[str] = "daily and weekly routine"
     unit: ClassVar[Unit] = "share"
-    usual = ({}, {"of": "all"})
 
-    of: Of = "series"
-    per_day: int | None = None
-
-    def __post_init__(self) -> None:
-        check_of(self.of, Of)
-        check_per_day(self.per_day)
-
-    def taken(self, panel: Panel) -> Taken:
+    def of_days(self, curves: Floats, days: Days) -> Floats:
         """Mean days."""
-        days = days_of(panel, self.per_day, name=self.name)
-        return lambda curves: means_by(days.slot, curves)
+        return means_by(days.slot, curves)

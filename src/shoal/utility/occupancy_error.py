@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from shoal.errors import ParameterError
 from shoal.model import Measure, Moments, Panel, Score, Tally
+from shoal.model.parameters import check_choice, check_whole
 from shoal.model.score import Unit
 from shoal.utility.cells import Floats
 from shoal.utility.curves import relative
@@ -72,11 +72,9 @@ class OccupancyError(Measure):
     above: float = 0.5
 
     def __post_init__(self) -> None:
-        for name, kind in (("statistic", Statistic), ("compare", Compared)):
-            if getattr(self, name) not in get_args(kind):
-                raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
-        if isinstance(self.bins, bool) or not isinstance(self.bins, int | np.integer) or self.bins < 2:
-            raise ParameterError("bins must be a whole number of at least 2.")
+        check_choice("statistic", self.statistic, Statistic)
+        check_choice("compare", self.compare, Compared)
+        check_whole("bins", self.bins, 2)
         refuse_above(self.above)
 
     @property

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.model import Panel
 from shoal.model.score import Unit
-from shoal.utility.curves import CurveMeasure, Of, Taken, check_of
-from shoal.utility.days import check_per_day, days_of
+from shoal.utility.cells import Floats
+from shoal.utility.curves import DayMeasure
+from shoal.utility.days import Days
 
 
 @dataclass(frozen=True)
-class PeakHeightError(CurveMeasure):
+class PeakHeightError(DayMeasure):
     """Error of the daily peaks: sum of their absolute changes as a share of the sum of their absolute heights.
 
     The peak of a day is its largest value, p[d] = max over the instants t of day d of x[t]. The error is Σ |p[d] -
@@ -35,6 +35,7 @@ class PeakHeightError(CurveMeasure):
 
     Examples
     --------
+    >>> from shoal import Panel
     >>> original, published = Panel([[1.0, 3.0, 1.0, 5.0]]), Panel([[1.0, 2.0, 4.0, 1.0]])
     >>> PeakHeightError(per_day=2).measure(original, published).value
     0.25
@@ -45,17 +46,7 @@ class PeakHeightError(CurveMeasure):
     plain: ClassVar[str] = "Daily peaks are off by this share of their height"
     purpose: ClassVar[str] = "peaks"
     unit: ClassVar[Unit] = "share"
-    usual = ({}, {"of": "all"})
 
-    of: Of = "series"
-    per_day: int | None = None
-
-    def __post_init__(self) -> None:
-        check_of(self.of, Of)
-        check_per_day(self.per_day)
-
-    def taken(self, panel: Panel) -> Taken:
+    def of_days(self, curves: Floats, days: Days) -> Floats:
         """Peaks of days."""
-        days = days_of(panel, self.per_day, name=self.name)
-        starts = np.flatnonzero(np.diff(days.day, prepend=-1))
-        return lambda curves: np.fmax.reduceat(curves, starts, axis=1)
+        return np.fmax.reduceat(curves, days.starts, axis=1)

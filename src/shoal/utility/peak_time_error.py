@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.model import Panel, Score, Tally
+from shoal.model import Score, Tally
 from shoal.model.score import Unit
 from shoal.utility.cells import Floats
-from shoal.utility.curves import CurveMeasure, Of, Taken, check_of, mean_change
-from shoal.utility.days import Days, check_per_day, days_of
+from shoal.utility.curves import DayMeasure, mean_change
+from shoal.utility.days import Days
 
 
 @dataclass(frozen=True)
-class PeakTimeError(CurveMeasure):
+class PeakTimeError(DayMeasure):
     """Mean distance between the times of the daily peaks before and after, in hours.
 
     The time of a day's peak is the first instant at which its largest value is reached. The error is the mean over
@@ -35,6 +35,7 @@ class PeakTimeError(CurveMeasure):
 
     Examples
     --------
+    >>> from shoal import Panel
     >>> original, published = Panel([[1.0, 3.0, 0.0, 0.0, 5.0, 5.0]]), Panel([[1.0, 0.0, 2.0, 0.0, 5.0, 1.0]])
     >>> PeakTimeError(per_day=3).measure(original, published).value
     4.0
@@ -45,34 +46,20 @@ class PeakTimeError(CurveMeasure):
     plain: ClassVar[str] = "Daily peaks are off in time by"
     purpose: ClassVar[str] = "peaks"
     unit: ClassVar[Unit] = "hours"
-    usual = ({}, {"of": "all"})
     range: ClassVar[tuple[float, float]] = (0.0, 24.0)
 
-    of: Of = "series"
-    per_day: int | None = None
-
-    def __post_init__(self) -> None:
-        check_of(self.of, Of)
-        check_per_day(self.per_day)
-
-    def taken(self, panel: Panel) -> Taken:
-        """Times of peaks."""
-        days = days_of(panel, self.per_day, name=self.name)
-        return lambda curves: peak_times(curves, days)
+    def of_days(self, curves: Floats, days: Days) -> Floats:
+        """Of each curve, day and channel the hour of the peak; NaN where nothing is observed."""
+        starts = [*days.starts.tolist(), len(days.day)]
+        found = np.empty((len(curves), days.n_days, curves.shape[2]))
+        for place in range(days.n_days):
+            of_day = slice(starts[place], starts[place + 1])
+            x = curves[:, of_day]
+            lacking = np.isnan(x)
+            hours = days.hours[of_day][np.where(lacking, -np.inf, x).argmax(axis=1)]
+            found[:, place] = np.where(lacking.all(axis=1), np.nan, hours)
+        return found
 
     def score(self, tally: Tally) -> Score:
         """The mean distance."""
         return self.as_score(mean_change(self.of_curves(tally)))
-
-
-def peak_times(curves: Floats, days: Days) -> Floats:
-    """The hour of the peak for each curve, day and channel; NaN if nothing is observed."""
-    starts = [*np.flatnonzero(np.diff(days.day, prepend=-1)).tolist(), len(days.day)]
-    found = np.empty((len(curves), days.n_days, curves.shape[2]))
-    for place in range(days.n_days):
-        of_day = slice(starts[place], starts[place + 1])
-        x = curves[:, of_day]
-        lacking = np.isnan(x)
-        hours = days.hours[of_day][np.where(lacking, -np.inf, x).argmax(axis=1)]
-        found[:, place] = np.where(lacking.all(axis=1), np.nan, hours)
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from shoal.errors import ParameterError
 from shoal.features.labelled import as_series
 from shoal.model import Measure, Panel, Score
 from shoal.model.measure import Goal
+from shoal.model.parameters import check_choice, check_whole
 from shoal.model.score import Unit
 from shoal.utility.groups import published_labels
 from shoal.utility.interest_loss import complete_pair, refuse_above
@@ -103,12 +104,9 @@ class Prediction(Measure):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.learner not in get_args(Learner):
-            raise ParameterError(f"learner must be one of: {', '.join(get_args(Learner))}.")
+        check_choice("learner", self.learner, Learner)
         for name, least in (("window", 1), ("neighbours", 1), ("folds", 2), ("sample", 2), ("seed", 0)):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-                raise ParameterError(f"{name} must be a whole number of at least {least}.")
+            check_whole(name, getattr(self, name), least)
         refuse_above(self.above)
 
     @property

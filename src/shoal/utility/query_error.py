@@ -96,6 +96,7 @@ class QueryError(Measure):
     unit: ClassVar[Unit] = "share"
     takes_rows: ClassVar[bool] = True
     why_whole: ClassVar[str] = "asks its queries of all series"
+    sampled: ClassVar[int] = FAIR_SAMPLE
 
     kind: Kind = "range"
     n_queries: int = 10_000
@@ -123,11 +124,6 @@ class QueryError(Measure):
     def measure(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Score:
         """Query both; `rows` says which original each published series is if some were suppressed."""
         return self._concluded(self.answers(original, published, rows=rows))
-
-    @property
-    def sampled(self) -> int | None:
-        """Number of series that queries are drawn around; all series are queried."""
-        return FAIR_SAMPLE
 
     def fixed(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Measure:
         """Queries drawn around these series, put to all. Without a tolerance, that of the sample is used."""

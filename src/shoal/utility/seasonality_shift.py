@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
 from shoal.model import Panel, Score, Tally
+from shoal.model.parameters import check_choice
 from shoal.model.score import Unit
 from shoal.utility.cells import Floats
-from shoal.utility.curves import CurveMeasure, Of, Taken, check_of, mean_change
+from shoal.utility.curves import CurveMeasure, Of, Taken, mean_change
 from shoal.utility.days import Days, check_per_day, days_of, means_by
 
 Period = Literal["day", "week"]
@@ -61,9 +61,8 @@ class SeasonalityShift(CurveMeasure):
     per_day: int | None = None
 
     def __post_init__(self) -> None:
-        if self.period not in get_args(Period):
-            raise ParameterError(f"period must be one of: {', '.join(get_args(Period))}.")
-        check_of(self.of, Of)
+        check_choice("period", self.period, Period)
+        check_choice("of", self.of, Of)
         check_per_day(self.per_day)
 
     def taken(self, panel: Panel) -> Taken:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
 from shoal.model import Measure, Panel, Score, Tally
 from shoal.model.measure import Goal
+from shoal.model.parameters import check_choice
 from shoal.model.score import Unit
 from shoal.utility.cells import Floats, by_channel, tally_pairs
 
@@ -56,8 +56,7 @@ class SignalToNoise(Measure):
     per: Per = "panel"
 
     def __post_init__(self) -> None:
-        if self.per not in get_args(Per):
-            raise ParameterError(f"per must be one of: {', '.join(get_args(Per))}.")
+        check_choice("per", self.per, Per)
 
     def tally(self, original: Panel, published: Panel) -> Tally:
         """Originals and changes by channel, or the decibels of each series and channel."""

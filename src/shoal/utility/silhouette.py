@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.features import FeatureName
 from shoal.model import Measure, Panel, Score, Tally
 from shoal.model.measure import Goal
-from shoal.model.score import Unit
 from shoal.utility.cells import Floats
-from shoal.utility.groups import WORKING_MEMORY, Grouped, Sampled, check_parameters, draw, group_series
+from shoal.utility.groups import Grouped, GroupMeasure, Sampled, draw, group_series, reduce_distances
 
 
 @dataclass(frozen=True)
-class Silhouette(Measure):
+class Silhouette(GroupMeasure):
     """Mean silhouette of the series: how much nearer each is to its own group than to the next one.
 
     s(i) = (b(i) - a(i)) / max(a(i), b(i)); a(i) = mean distance to the other series of its group, b(i) = the smallest
@@ -58,19 +56,9 @@ class Silhouette(Measure):
 
     name: ClassVar[str] = "silhouette"
     meaning: ClassVar[str] = "how much nearer series are to their own group than to the next one"
-    judges: ClassVar[Literal["groups"]] = "groups"
-    purpose: ClassVar[str] = "what goes together"
-    unit: ClassVar[Unit] = "number"
     goal: ClassVar[Goal] = "higher"
     range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     why_whole: ClassVar[str] = "compares every series with all groups"
-
-    features: FeatureName = "raw"
-    sample: int = 5000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_parameters(self.features, self.sample, self.seed)
 
     def measure(self, original: Panel, published: Panel) -> Score:
         """Judge the groups of two panels with rows in the same order."""
@@ -89,11 +77,6 @@ class Silhouette(Measure):
 
             return np.asarray(silhouette_samples(grouped.features, grouped.labels), dtype=np.float64), positions
         return silhouettes(grouped, positions), positions
-
-    @property
-    def sampled(self) -> int | None:
-        """The number of series scored."""
-        return int(self.sample)
 
     def fixed(self, original: Panel, published: Panel, *, rows: NDArray[np.int64] | None = None) -> Measure:
         """These series, against all."""
@@ -122,8 +105,6 @@ class Nearness(Tally):
     def of(cls, x: Floats, own: NDArray[np.int64], grouped: Grouped, itself: NDArray[np.int64] | None) -> Nearness:
         """For series with features `x` and groups `own` (-1: none here), also with gaps, which scikit-learn's
         silhouette does not support. `itself` is the position of each among the series of the groups, if known."""
-        from sklearn.metrics import pairwise_distances_chunked
-
         order = np.argsort(grouped.labels, kind="stable")  # series sorted by group, so that their sums are slices
         starts = np.cumsum(grouped.sizes) - grouped.sizes
         column_of = np.empty_like(order)
@@ -146,11 +127,7 @@ class Nearness(Tally):
             inside = np.where(here, sums[each, group], 0.0), np.where(here, counts[each, group], 0)
             return np.stack([*inside, outside.min(axis=1)], axis=1)
 
-        metric = "nan_euclidean" if grouped.has_gaps or np.isnan(x).any() else "euclidean"
-        chunks = pairwise_distances_chunked(
-            x, grouped.features[order], reduce_func=reduce, metric=metric, working_memory=WORKING_MEMORY
-        )
-        found = np.concatenate(list(chunks))
+        found = reduce_distances(x, grouped.features[order], reduce)
         return cls(figures={}, own=found[:, 0], n_own=found[:, 1].astype(np.int64), nearest=found[:, 2])
 
     def __add__(self, other: Tally) -> Nearness:

@@ -1,14 +1,48 @@
-"""The shape of a series without its level."""
+"""The interface of all features, and the two simplest: the values as they are, and without their level."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.model import Panel
+
+
+class Features(Protocol):
+    """Numbers that describe each series of a panel.
+
+    `name` is the word the command line and the certificate use.
+    """
+
+    @property
+    def name(self) -> str:
+        """The word for it."""
+
+    def __call__(self, panel: Panel) -> NDArray[np.float64]:
+        """An array (series, features), finite or NaN, rows in the panel's order. It may be a view: do not write."""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """The values as they are: series are similar if they are close at every instant.
+
+    One feature per instant and channel, instants first, channels next to each other. Missing stays missing. Large
+    values and instants with a large spread count most. Nothing is copied.
+
+    Examples
+    --------
+    >>> Raw()(Panel([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+
+    name: ClassVar[str] = "raw"
+
+    def __call__(self, panel: Panel) -> NDArray[np.float64]:
+        """The values as a matrix."""
+        return panel.rows
 
 
 @dataclass(frozen=True)
@@ -28,7 +62,7 @@ class Centred:
 
     def __call__(self, panel: Panel) -> NDArray[np.float64]:
         """Subtract the mean of each series and channel."""
-        x = panel.values.reshape(panel.n_series, panel.n_instants, -1)
+        x = panel.cube
         # Centred on the middle of its range first: with a large offset, the mean would lose digits.
         middle = np.fmin.reduce(x, axis=1, keepdims=True) / 2 + np.fmax.reduce(x, axis=1, keepdims=True) / 2
         y: NDArray[np.float64] = x - middle

@@ -1,0 +1,8 @@
+"""Short names of the arrays that kernels take and give."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
