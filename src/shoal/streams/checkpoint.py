@@ -25,7 +25,7 @@ import pyarrow as pa
 from shoal.errors import ReleaseError
 from shoal.files.durable import Aside, sync, write_aside
 from shoal.files.format import check_format
-from shoal.streams.blocks import Block
+from shoal.streams.blocks import Block, read_arrow
 
 FILE_NAME = "stream.state"
 _LOCK = "stream.lock"
@@ -108,13 +108,6 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
         return Checkpoint.from_bytes((folder / FILE_NAME).read_bytes())
     except UNREADABLE:
         raise damaged(folder) from None
-
-
-def read_arrow(content: bytes) -> pl.DataFrame:
-    """A table from an Arrow stream; by Arrow, since polars panics at some that are damaged."""
-    table = pa.ipc.open_stream(content).read_all()
-    table.validate(full=True)
-    return pl.DataFrame(table)
 
 
 def refuse_unless_counts(*numbers: Any) -> None:
