@@ -216,7 +216,6 @@ def test_a_search_is_a_table_a_plot_and_an_index(frame):
     assert frontier[-1].to_pandas().shape == frame.shape
     figure = frontier.plot()
     assert [(trace.name, *trace.text) for trace in figure.data] == [("chosen", "k = 12"), ("beyond a limit", "k = 3")]
-    assert figure == frontier.plot.risk_utility()
     with pytest.raises(ParameterError, match="0 to 1"):
         frontier[2]
 

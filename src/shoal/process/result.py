@@ -220,10 +220,20 @@ class Result:
         remember(Path(given["private"]), release, self.reading, self.held_out.names)
         return release
 
-    @property
-    def plot(self) -> ResultPlot:
-        """Call it to draw before and after: `released.plot()`."""
-        return ResultPlot(self)
+    def plot(self, *, channel: int = 0) -> Any:
+        """Draw mean day, load duration and a few groups, before and after, as a plotly figure.
+
+        Everything about the originals covers at least as many subjects as the guarantee asks for. A group is drawn as
+        published, if enough subjects share it.
+        """
+        candidate = self.candidate
+        figures, original, curves = shown_figures(candidate)
+        if not tells_exact_figures(candidate.guarantees):
+            figures = without_originals(figures, "Not shown: exact figures next to the noise would undo it.")
+        n_channels = len(figures["channels"])
+        if isinstance(channel, bool) or not isinstance(channel, int) or not 0 <= channel < n_channels:
+            raise ParameterError(f"channel: give a position from 0 to {n_channels - 1}.")
+        return before_after(figures, group_curves(original, curves, figures["crowd"], channel), channel)
 
     def to_pandas(self) -> Any:
         """Return a pandas frame in the shape of the input, or a Series."""
@@ -332,28 +342,6 @@ def _as_panel(renamed: Any, shape: FrameShape) -> Panel:
         timezone=renamed.timezone,
         origin=Origin("result", shape=replace(long, values=tuple(channels))),
     )
-
-
-@dataclass(frozen=True)
-class ResultPlot:
-    """Draws a result next to its input, never one subject's curve."""
-
-    result: Result
-
-    def __call__(self, *, channel: int = 0) -> Any:
-        """Mean day, load duration and a few groups, before and after, as a plotly figure.
-
-        Everything about the originals covers at least as many subjects as the guarantee asks for. A group is drawn as
-        published, if enough subjects share it.
-        """
-        candidate = self.result.candidate
-        figures, original, curves = shown_figures(candidate)
-        if not tells_exact_figures(candidate.guarantees):
-            figures = without_originals(figures, "Not shown: exact figures next to the noise would undo it.")
-        n_channels = len(figures["channels"])
-        if isinstance(channel, bool) or not isinstance(channel, int) or not 0 <= channel < n_channels:
-            raise ParameterError(f"channel: give a position from 0 to {n_channels - 1}.")
-        return before_after(figures, group_curves(original, curves, figures["crowd"], channel), channel)
 
 
 def _an_attack(name: str) -> Attack[Risk]:

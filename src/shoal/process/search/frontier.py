@@ -176,10 +176,14 @@ class Frontier:
             raise ParameterError("This frontier belongs to a policy. Its release has the chosen point.")
         return self.made(position)
 
-    @property
-    def plot(self) -> FrontierPlot:
-        """Call it to draw risk against utility."""
-        return FrontierPlot(self)
+    def plot(self) -> Any:
+        """Draw risk against utility of every point, with the limits, as a plotly figure."""
+        from shoal.report.charts import risk_utility
+        from shoal.report.search import search_part
+
+        part = search_part({"process": self.as_dict()})
+        assert part is not None  # a frontier has points
+        return risk_utility(part)
 
     def to_polars(self) -> pl.DataFrame:
         """One row per point: method if several were tried, parameters, risk, scores, and whether it is within the
@@ -343,26 +347,6 @@ class Frontier:
             nearest = min(tried, key=lambda point: point.excess(self.limits))
             said.append(f"The nearest is {nearest.described()}: {_missing(nearest, self.limits)}.")
         return " ".join(said)
-
-
-@dataclass(frozen=True)
-class FrontierPlot:
-    """Draws a frontier."""
-
-    frontier: Frontier
-
-    def __call__(self) -> Any:
-        """Risk against utility of every point, as a plotly figure."""
-        return self.risk_utility()
-
-    def risk_utility(self) -> Any:
-        """Risk against utility of every point, with the limits, as a plotly figure."""
-        from shoal.report.charts import risk_utility
-        from shoal.report.search import search_part
-
-        part = search_part({"process": self.frontier.as_dict()})
-        assert part is not None  # a frontier has points
-        return risk_utility(part)
 
 
 def _as_dict(point: Point, efficient: bool) -> dict[str, Any]:
