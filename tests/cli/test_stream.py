@@ -267,10 +267,15 @@ def count_backwards(facts, tables):
     facts["totals"]["events"] = -1
 
 
+def name_a_column_twice(facts, tables):
+    facts["operator"]["columns"]["quasi"] *= 2
+
+
 EDITS = [
     *(place_an_event_twice, take_an_event_out_of_the_window, give_an_event_another_value, make_ages_texts),
-    *(forget_a_value, count_backwards),
+    *(forget_a_value, count_backwards, name_a_column_twice),
     *(edit_window("price", 2), edit_window("losses", [0.0]), edit_window("trials", []), edit_window("left", 1)),
+    *(edit_window("left", 2**60), edit_window("entered", 2**60)),
     *(edit_window("homes", {}), edit_window("how", {"optimal": "often"}), edit_window("optimal_start", None)),
     *(edit_arrivals("types", ["text"]), edit_arrivals("closed", "six"), edit_arrivals("latest", 10**30)),
     *(edit_arrivals("position", ["3"]), edit_arrivals("arrived", [12, {}, 0]), edit_arrivals("kind", 0)),

@@ -1,3 +1,4 @@
+import contextlib
 import datetime as dt
 import hashlib
 import json
@@ -103,6 +104,31 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, damage):
     (tmp_path / "stream.state").write_bytes(damage(CHECKPOINT.to_bytes()))
     with pytest.raises(ReleaseError, match="it is damaged"):
         read_checkpoint(tmp_path)
+
+
+def sealed(content):
+    return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def test_facts_that_are_none_are_refused(tmp_path):
+    head, _, tables = CHECKPOINT.to_bytes().partition(b"\n")[2].partition(b"\n")
+    changed = json.dumps(json.loads(head) | {"facts": [1]}).encode()
+    (tmp_path / "stream.state").write_bytes(sealed(changed + b"\n" + tables))
+    with pytest.raises(ReleaseError, match="it is damaged"):
+        read_checkpoint(tmp_path)
+
+
+def test_a_table_of_a_sealed_state_is_read_or_refused_whatever_byte_is_changed(tmp_path):
+    head, _, tables = CHECKPOINT.to_bytes().partition(b"\n")[2].partition(b"\n")
+    n_read = 0
+    for place in range(len(tables)):
+        changed = bytearray(tables)
+        changed[place] ^= 0xFF
+        (tmp_path / "stream.state").write_bytes(sealed(head + b"\n" + bytes(changed)))
+        with contextlib.suppress(ReleaseError):
+            read_checkpoint(tmp_path)
+            n_read += 1
+    assert n_read < len(tables)
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])

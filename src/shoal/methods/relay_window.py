@@ -166,14 +166,14 @@ class RelayWindow:
         Every event is placed once, waits once or has left; otherwise rows would be published that are not there.
         """
         w, n_values, n_events = self.window, len(self._placed), sum(int(own.sum()) for own in counts.values())
-        homes = list(range(max(0, self._left - w + 1), self._entered))
         begun = self.optimal_start is not None
+        homes = list(range(max(0, self._left - w + 1), self._left + (w if begun else len(self._waiting))))
         if (
             not are_counts(self._placed, n_events)
             or not are_counts(self._suppressed, n_events)
             or len(self._suppressed) != n_values
             or self._left < 0
-            or self._entered - self._left != (w if begun else len(self._waiting))
+            or self._entered != self._left + (w if begun else len(self._waiting))
             or (self._waiting if begun else self._left or len(self._waiting) >= w)
             or list(self._homes) != homes
             or list(counts) != homes

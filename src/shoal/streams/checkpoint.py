@@ -20,18 +20,19 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from shoal.errors import ReleaseError
 from shoal.files.durable import Aside, sync, write_aside
 from shoal.files.format import check_format
-from shoal.streams.blocks import Block
+from shoal.streams.blocks import Block, read_arrow
 
 FILE_NAME = "stream.state"
 _LOCK = "stream.lock"
 _VERSION = 1
 UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, AssertionError),
-    pl.exceptions.PolarsError,
+    *(pl.exceptions.PolarsError, pa.ArrowException),
 )
 """Errors that reading a damaged state can raise."""
 
@@ -79,9 +80,11 @@ class Checkpoint:
             raise ValueError("another length")
         tables, start = {}, 0
         for name, length in head["tables"].items():
-            tables[name] = pl.read_ipc_stream(io.BytesIO(rest[start : start + length]))
+            tables[name] = read_arrow(rest[start : start + length])
             start += length
         refuse_unless_counts(head["number"])
+        if not isinstance(head["facts"], dict):
+            raise ValueError("not the facts of a stream")
         return cls(head["number"], head["facts"], tables)
 
 
@@ -195,7 +198,7 @@ class BlockLog:
                 break
             try:
                 found.append(Block.from_bytes(record) if record else None)
-            except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+            except UNREADABLE:
                 raise damaged(self._folder) from None
             start = end
         os.ftruncate(self._descriptor, start)

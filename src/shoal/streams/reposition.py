@@ -214,6 +214,10 @@ class RepositionStream:
         A state that was changed is refused with ValueError: it could fail later, or publish who was published before.
         """
         stream = cls(method, **facts["columns"])
+        named = [] if stream._subject is None else [stream._subject]
+        columns = [stream._time, *stream._quasi, stream._sensitive, *named]
+        if no_events is not None and columns != no_events.columns:
+            raise ValueError("other columns")
         stream._finished = bool(facts["finished"])
         stream._run.restore(rows, facts["run"])
         if not stream._finished:
