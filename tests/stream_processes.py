@@ -27,8 +27,8 @@ def soaked(full, usual):
 KILL_EVERY = 1 if SOAK else 5
 """Of the steps at which a process can be killed, the tests take one in so many."""
 
-PATIENCE = 120
-"""Seconds after which a process is taken to hang."""
+PATIENCE = 900 if SOAK else 120
+"""Seconds after which a process is taken to hang; the machine may be busy."""
 
 
 def command(arguments, stdin, errors):

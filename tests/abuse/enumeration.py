@@ -10,7 +10,7 @@ has more panels than are asked for, every n-th is taken.
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 from typing import Any
 
@@ -36,7 +36,7 @@ from shoal import (
 )
 from shoal.model import Candidate, Envelopes, EventsCandidate, EventTables, Private, PrivateEvents, Recipe
 
-NUMBERS = np.array([0.0, 1.0, np.nan])
+NUMBERS = np.array([0.0, np.nan, 1.0])
 READINGS = np.array([1.0, 4.0, np.nan])
 SHOWN = (None, 0.0, -0.0, 1.0, math.nan)
 ASKED_AGAIN = 100
@@ -82,26 +82,24 @@ def product(*sizes):
     return list(itertools.product(*map(range, sizes)))
 
 
-def check_crowds(guarantee, rows):
-    verdict = guarantee.check(Panel(NUMBERS[np.array(rows)]))
+def panel_of(rows, n_instants):
+    """Values and subjects of rows of n numbers and, if there is one more, a subject."""
+    subjects = [row[n_instants] for row in rows] if len(rows[0]) > n_instants else range(len(rows))
+    return NUMBERS[np.array([row[:n_instants] for row in rows])], subjects
+
+
+def check_crowds(guarantee, rows, n_instants=3):
+    x, subjects = panel_of(rows, n_instants)
+    verdict = guarantee.check(Panel(x, subjects=subjects))
     return verdict.holds, verdict.measured
 
 
-def naive_crowds(guarantee, rows):
-    least = int(naive_distinct_subjects(NUMBERS[np.array(rows)], range(len(rows))).min())
+def naive_crowds(guarantee, rows, n_instants=3):
+    least = int(naive_distinct_subjects(*panel_of(rows, n_instants)).min())
     return least >= guarantee.k, least
 
 
-def check_subjects(guarantee, rows):
-    x = NUMBERS[np.array(rows)[:, :2] * 2]
-    verdict = guarantee.check(Panel(x, subjects=[row[2] for row in rows]))
-    return verdict.holds, verdict.measured
-
-
-def naive_subjects(guarantee, rows):
-    x = NUMBERS[np.array(rows)[:, :2] * 2]
-    least = int(naive_distinct_subjects(x, [row[2] for row in rows]).min())
-    return least >= guarantee.k, least
+check_subjects, naive_subjects = (partial(judge, n_instants=2) for judge in (check_crowds, naive_crowds))
 
 
 def check_nlk(guarantee, rows):
@@ -258,14 +256,12 @@ DIVERSE = [LDiversity(l) for l in (2, 3, 4)]
 RULES = ((2, 0.5), (2, 0.8), (3, 0.6), (3, 0.34), (4, 0.5))
 RULES = [AggregateRule(*rule, per) for rule in RULES for per in ("period", "instant")]
 SEQUENCES = [SequenceAnonymity(k) for k in (2, 3)]
-BY_SUBJECT = [((0, 1), None), ((2,), None)]
-BY_INSTANT = [((at,), None) for at in range(3)]
-BY_WORD = [((0,), None), ((0, 1, 2), None)]
-BY_GROUP = [((0,), None), ((1,), 3)]
-BY_RELEASE = [((0,), 0), ((1,), 0)]
+BY_ROW, BY_SUBJECT = [((0, 1, 2), None)], [((0, 1), None), ((2,), None)]
+BY_INSTANT, BY_WORD = [((at,), None) for at in range(3)], [((0,), None), *BY_ROW]
+BY_GROUP, BY_RELEASE = [((0,), None), ((1,), 3)], [((0,), 0), ((1,), 0)]
 BY_PERSON = [((0,), None), ((1,), 2), ((2,), None), ((3,), 0), ((0, 4), None)]
 SPACES = [
-    Space("k-anonymity", product(3, 3, 3), 6, CROWDS, check_crowds, naive_crowds, [((0, 1, 2), None)]),
+    Space("k-anonymity", product(3, 3, 3), 6, CROWDS, check_crowds, naive_crowds, BY_ROW),
     Space("k-anonymity of subjects", product(2, 2, 5), 7, CROWDS, check_subjects, naive_subjects, BY_SUBJECT),
     Space("(n, l, k)-anonymity", product(3, 3, 3), 6, NLK, check_nlk, naive_nlk, BY_INSTANT),
     Space("(k, P)-anonymity", product(3, 2, 2), 11, KP, check_kp, naive_kp, BY_WORD),

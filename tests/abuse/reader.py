@@ -11,7 +11,7 @@ from pathlib import Path
 from shoal.errors import ShoalError
 
 TESTS = Path(__file__).resolve().parents[1]
-SECONDS = 120
+SECONDS = 600
 """After which a reader hangs. They take milliseconds; the machine may be busy."""
 MARKS = ("QZX", "73917.")
 """In every identifier and in every value of the tables that are searched for: no message may quote one."""
