@@ -23,6 +23,9 @@ from shoal.studio.project import Project
 sys.path.insert(0, str(TESTS / "formats"))
 import make_states as states
 
+SUBJECTS = [*states.STREAM, "--subject", "id", "--m", 2, "--remedy", "delay"]
+"""A stream with all that one can have."""
+
 
 def mutate_checkpoint(rng, content, other):
     if rng.random() < 0.3:
@@ -101,13 +104,21 @@ def state_readers(work):
         shutil.rmtree(work / "copy", ignore_errors=True)
         states.unpack(kept / name, work / "copy")
         shutil.move(work / "copy", places[name])
+    (work / "copy").mkdir()
+    states.write_events(work / "copy" / "source", 0, 6)
+    with contextlib.redirect_stdout(io.StringIO()):
+        states.command(work / "copy", [*SUBJECTS, "--no-flush"])
+    people = shutil.move(work / "copy", work / "people")
 
     def read_stream_state(path, rng):
         read_checkpoint(path.parent)
 
-    def more_events(place):
+    def more_events(place, words=states.STREAM):
         states.write_events(place / "source", 6, 9)
-        states.command(place, states.STREAM)
+        states.command(place, words)
+
+    def more_people(place):
+        more_events(place, SUBJECTS)
 
     def another_day(place):
         states.write_day(place / "source", 1)
@@ -150,6 +161,7 @@ def state_readers(work):
     return [
         one("stream state", stream / "private/stream.state", mutate_checkpoint, read_stream_state),
         one("stream state, going on", stream / "private/stream.state", mutate_checkpoint, copied(stream, more_events)),
+        one("stream state of people", people / "private/stream.state", mutate_checkpoint, copied(people, more_people)),
         one("growing state", grow / "private/growing.state", mutate_checkpoint, copied(grow, another_day)),
         one("ledger", book / "ledger.jsonl", mutate_ledger, read_books),
         one("ledger, going on", book / "ledger.jsonl", mutate_ledger, copied(book, record)),
