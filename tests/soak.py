@@ -63,6 +63,25 @@ TESTED = {
 """Groups of tests."""
 
 
+HEAD = """\
+# Soak
+
+See how often Shoal was killed, fed with damaged files and requests, and compared with its definitions, and what was
+found.
+
+Made by `make soak`, or one group at a time by `SOAK=0.1 python tests/soak.py readers`; do not edit. `SOAK` is a factor:
+1 is what `make soak` runs, and a row with less was tried less. The top of each file in `tests/abuse` says what a try is
+and how it is judged. Enumerated panels are counted once whatever the order of their rows. Processor time of `kills` and
+`together` is not in the table: their processes are forked from a server.
+
+Findings became ordinary tests and were mended; a row counts the run after that. Groups that are not in the table were
+not run.
+
+| group | what was tried | how often | findings | minutes | of the processor | SOAK | date |
+|---|---|---|---|---|---|---|---|
+"""
+
+
 @dataclass
 class Row:
     """What a group comes to, part by part."""
@@ -151,17 +170,6 @@ def tasks_of(group):
 
 def write_page(rows):
     """Put the rows of this run into the page; those of other groups stay as they are."""
-    head = (
-        "# Soak\n\n"
-        "How often each thing was tried that takes too long for every change, and what was found. Made by\n"
-        "`make soak`, or one group at a time by `SOAK=0.1 python tests/soak.py readers`; `SOAK` is a factor of sizes.\n"
-        "What a try is, and how it is judged, is said at the top of each file in `tests/abuse`. Enumerated panels are\n"
-        "counted once whatever the order of their rows. Processor time of `kills` and `together` is not in the table:\n"
-        "their processes are forked from a server.\n\n"
-        "Findings became ordinary tests and were mended; a row counts the run after that.\n\n"
-        "| group | what was tried | how often | findings | minutes | of the processor | SOAK | date |\n"
-        "|---|---|---|---|---|---|---|---|\n"
-    )
     kept = {}
     if PAGE.exists():
         lines = [
@@ -175,7 +183,7 @@ def write_page(rows):
             f"| {row.processor / 60:.1f} | {SCALE:g} | {today} |"
         )
     order = [*COUNTED, *TESTED]
-    PAGE.write_text(head + "".join(f"{kept[group]}\n" for group in order if group in kept))
+    PAGE.write_text(HEAD + "".join(f"{kept[group]}\n" for group in order if group in kept))
 
 
 def main(groups):
