@@ -167,7 +167,8 @@ def _instants_of(segments: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 def _even(first: NDArray[np.int64], step: NDArray[np.int64], n: NDArray[np.int64]) -> NDArray[np.int64]:
     places = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
-    return np.repeat(first, n) + np.repeat(step, n) * places
+    found: NDArray[np.int64] = np.repeat(first, n) + np.repeat(step, n) * places
+    return found
 
 
 def _of_bytes(column: pa.ChunkedArray, kind: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
