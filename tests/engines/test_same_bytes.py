@@ -11,6 +11,7 @@ from shard_examples import many_parts
 from shoal import KP, NLK, Microaggregation, NoiseAddition, Steps, TimeAggregation, publish, read_panel, simulate
 from shoal.attacks import KnownPoints, Linkage
 from shoal.engines import Local, Memory, in_shards
+from shoal.model import panel_shards
 from shoal.release import verify
 
 METHODS = {
@@ -42,6 +43,14 @@ def table(tmp_path_factory):
     for number in range(3):
         frame[2400 * number : 2400 * (number + 1)].write_parquet(folder / f"{number}.parquet", row_group_size=700)
     return folder
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _merged_in_runs_of_three():
+    """So that results are merged on the way, and merged ones once more."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(panel_shards, "RUN", 3)
+        yield
 
 
 def contents(folder):
@@ -92,6 +101,17 @@ def test_every_engine_writes_the_same_bytes(method, engine, table, expected, tmp
     assert [name for name in found if found[name] != expected(method)[name]] == []
     assert sum(name.startswith("data-") for name in found) > 1
     assert not verify(tmp_path / "out").findings
+
+
+def test_a_table_stored_by_series_gives_the_same_bytes(table, expected, tmp_path, monkeypatch):
+    many_parts(monkeypatch, 8192)
+    (tmp_path / "sorted").mkdir()
+    rows = pl.read_parquet(table / "*.parquet").sort("id", maintain_order=True)
+    for number, (first, last) in enumerate(((0, 2000), (2000, 5000), (5000, 7200))):
+        rows[first:last].write_parquet(tmp_path / "sorted" / f"{number}.parquet")
+    with Local(memory="32MB") as local:
+        found = released(local, tmp_path / "sorted", METHODS["microaggregation"], tmp_path / "out")
+    assert found == expected("microaggregation")
 
 
 def test_a_panel_in_memory_gives_what_its_table_gives(table, tmp_path):

@@ -7,21 +7,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks
-from shoal.engines.reading.key_counts import count_distinct
+from shoal.engines.reading.key_counts import KeyCounts, count_distinct, count_keys
 from shoal.engines.rows import ROW, SUBJECT, unpack
 from shoal.engines.series import SeriesTable, chances
-from shoal.engines.totals import add_up
 
 _DIGEST = 17
+_HASHES, _SERIES, _MISSING = "hashes", "series", "missing"
 
 
 def hold_out(series: SeriesTable, share: float, seed: int) -> tuple[SeriesTable, SeriesTable]:
     """Everybody else, and about a share of the subjects. Who has names and seed, but not the readings, cannot tell who
     is kept out."""
-    digest = int(add_up(series.engine, series.table, _digest, 1)[0])
+    digest = count_keys(series.engine, series.table, _Digest())[_HASHES].get(0, 0)
     drawn = np.random.SeedSequence([seed, digest % 2**64]).generate_state(1, np.uint64)[0]
     return _some(series, _Draw(share, int(drawn), out=False)), _some(series, _Draw(share, int(drawn), out=True))
 
@@ -29,28 +28,37 @@ def hold_out(series: SeriesTable, share: float, seed: int) -> tuple[SeriesTable,
 def _some(series: SeriesTable, draw: _Draw) -> SeriesTable:
     engine = series.engine
     table = engine.map(series.table, draw, series.table.schema)
-    n_series, n_missing = (int(n) for n in add_up(engine, table, _count, 2))
+    found = count_keys(engine, table, _Count())
+    n_series, n_missing = (found.get(what, {}).get(0, 0) for what in (_SERIES, _MISSING))
     alone = series.whole.one_series_per_subject
     n_subjects = n_series if alone else count_distinct(engine, table, SUBJECT)
     whole = replace(series.whole, n_series=n_series, n_subjects=n_subjects, n_missing=n_missing)
     return SeriesTable(engine, table, whole)
 
 
-def _digest(blocks: Blocks) -> NDArray[np.int64]:
-    """A sum of hashes of all series, whatever their order."""
-    total = np.zeros(1, dtype=np.uint64)
-    for block in blocks:
-        if block.num_rows:
-            total += pl.Series(pl.from_arrow(block.column(ROW))).hash(seed=_DIGEST).to_numpy().sum(dtype=np.uint64)
-    return total.view(np.int64)
+@dataclass(frozen=True)
+class _Digest:
+    """A sum of hashes of all series, whatever their order: modulo 2^64, as all sums of counts are."""
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        total = np.zeros(1, dtype=np.uint64)
+        for block in blocks:
+            if block.num_rows:
+                total += pl.Series(pl.from_arrow(block.column(ROW))).hash(seed=_DIGEST).to_numpy().sum(dtype=np.uint64)
+        found = KeyCounts()
+        found.add(_HASHES, total.view(np.int64)[0])
+        yield from found.blocks()
 
 
-def _count(blocks: Blocks) -> NDArray[np.int64]:
-    found = np.zeros(2, dtype=np.int64)
-    for block in blocks:
-        if block.num_rows:
-            found += [block.num_rows, int(np.isnan(unpack(block.column(ROW))).sum())]
-    return found
+@dataclass(frozen=True)
+class _Count:
+    def __call__(self, blocks: Blocks) -> Blocks:
+        found = KeyCounts()
+        for block in blocks:
+            if block.num_rows:
+                found.add(_SERIES, block.num_rows)
+                found.add(_MISSING, np.isnan(unpack(block.column(ROW))).sum())
+        yield from found.blocks()
 
 
 @dataclass(frozen=True)

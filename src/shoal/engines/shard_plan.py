@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from shoal.engines.attribute_bins import CELL, FIRST, Bins, Cells, Rows, find_bins
 from shoal.engines.contract import Blocks, Engine, Shared, Table
+from shoal.engines.reading.key_counts import KeyCounts, count_keys
 from shoal.engines.rows import ID, ROW, SUBJECT, pack, unpack
 from shoal.engines.series import DrawSubjects, SeriesTable, chances, draw_subjects, shaped
 from shoal.engines.split_tree import Coordinates, SplitTree, learn_tree
-from shoal.engines.totals import add_up
 from shoal.engines.work import Chain, Columns, whole_keys
 from shoal.errors import ParameterError
 from shoal.features import Features, find_features
@@ -221,7 +221,7 @@ class _Count:
     rule: Shared[_Rule]
     place: _Place
 
-    def __call__(self, blocks: Blocks) -> Rows:
+    def __call__(self, blocks: Blocks) -> Blocks:
         rule = self.rule.value
         counts = np.zeros(int(rule.offsets[-1]), dtype=np.int64)
         for block in blocks:
@@ -230,12 +230,15 @@ class _Count:
                 if FIRST in block.schema.names:
                     shards = shards[block[FIRST].to_numpy(zero_copy_only=False)]
                 counts += np.bincount(shards, minlength=len(counts))
-        return counts
+        found = KeyCounts()
+        found.add_keys(SHARD, np.flatnonzero(counts), counts[counts > 0])
+        yield from found.blocks()
 
 
 def _count(engine: Engine, table: Table, rule: _Rule, place: _Place) -> Rows:
     # Added up where the rows are: with many parts and many shards, the counts of all parts are more than the plan.
-    return add_up(engine, table, _Count(engine.share(rule), place), int(rule.offsets[-1]))
+    found = count_keys(engine, table, _Count(engine.share(rule), place))[SHARD]
+    return np.array([found.get(number, 0) for number in range(int(rule.offsets[-1]))], dtype=np.int64)
 
 
 def _few(series: SeriesTable, cells: Cells) -> pa.Table:

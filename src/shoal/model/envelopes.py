@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.model.columns import plain_column
 from shoal.model.panel import Panel
+from shoal.model.repeated_rows import once, unpacked
 
 ENDS = ("low", "high")
 """What is published at each instant and channel."""
@@ -110,9 +111,10 @@ class Envelopes:
             object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A locked mapping cannot be pickled; workers of an engine need envelopes.
-        arguments = [getattr(self, f.name) for f in fields(self)]
-        return (Envelopes, tuple(dict(a) if isinstance(a, Mapping) else a for a in arguments))
+        # A locked mapping cannot be pickled; workers of an engine need envelopes. Those of a group travel once.
+        arguments = {f.name: getattr(self, f.name) for f in fields(self)}
+        packed = {"low": once(self.low), "high": once(self.high), "sensitive": dict(self.sensitive)}
+        return (_rebuild, (arguments | packed,))
 
     @property
     def n_series(self) -> int:
@@ -212,6 +214,10 @@ class Envelopes:
         channels = "" if self.n_channels == 1 else f"{self.n_channels} channels, "
         n_patterns = len(set(self.patterns))
         return f"Envelopes({self.n_series} series, {self.n_instants} instants, {channels}{n_patterns} patterns)"
+
+
+def _rebuild(arguments: dict[str, Any]) -> Envelopes:
+    return Envelopes(**arguments | {name: unpacked(arguments[name]) for name in ("low", "high")})
 
 
 def _plain(bound: Panel) -> NDArray[np.float64]:
