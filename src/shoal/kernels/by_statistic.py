@@ -27,7 +27,7 @@ def row_means(x: NDArray[np.float64]) -> NDArray[np.float64]:
 def row_variances(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean squared deviation of each row from its mean, in two passes.
 
-    From the first value of the row before all else: an offset that all values share changes no digit of the result.
+    Relative to the first value of the row, so that a common offset changes no digit of the result.
     """
     deviations = x - x[:, :1]
     deviations -= deviations.mean(axis=1, keepdims=True)

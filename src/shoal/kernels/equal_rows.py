@@ -57,7 +57,7 @@ def _classes_from_hashes(
 
 
 def row_classes(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """For each row the position of the first row equal to it."""
+    """For each row, the position of the first row equal to it."""
     hashes = _hash_rows(bits)
     order = np.argsort(hashes, kind="stable")  # inside a run of equal hashes rows stay in row order
     classes: NDArray[np.int64] = _classes_from_hashes(bits, hashes, order)

@@ -86,7 +86,7 @@ def nearest_at(x: Floats, places: Rows, y: Floats, shift: int) -> tuple[Floats, 
 
 @njit(cache=True, nogil=True)
 def _tell(near: Rows, y: Floats, x: Floats, known: Flags, within: float, right: Flags) -> None:
-    """Mark the instants that are told of one target."""
+    """Mark the known instants of one target."""
     n_instants, n_channels, _ = y.shape
     for t in range(n_instants):
         right[t] = not known[t] and near.shape[0] > 0

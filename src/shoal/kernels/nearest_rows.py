@@ -100,7 +100,7 @@ def nearest_rows(
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     of_x = np.full(len(x), -1, dtype=np.int64) if of_x is None else of_x
     of_y = np.zeros(len(y), dtype=np.int64) if of_y is None else of_y
-    # Threads over a compiled loop: a parallel one would cost the first user three seconds.
+    # Threads over a compiled loop: a parallel one would take three more seconds to compile.
     with ThreadPoolExecutor(get_num_threads()) as pool:
         parts = [
             pool.submit(_nearest, x, y, of_x, of_y, gaps, first, min(first + CHUNK, len(x)))

@@ -1,4 +1,4 @@
-"""Noise that adds up alike at every step."""
+"""Noise that adds up to the same at every step."""
 
 from __future__ import annotations
 
