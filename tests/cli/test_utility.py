@@ -192,7 +192,7 @@ class TestWhatIsCompared:
         (window,) = [figure for figure in found.values() if figure["applies"]]
         assert window["value"] == told["utility"]["window-error"]["value"]
         reasons = {figure["reason"] for figure in found.values() if not figure["applies"]}
-        assert reasons == {"it applies to series, and this release holds events."}
+        assert reasons == {"it applies to series, but what is published are events."}
         code, _, error = ask(capsys, register, tmp_path / "out")
         assert code == 2
         assert "one sensitive column, but 0 are named. Give --sensitive COLUMN" in error
@@ -257,8 +257,14 @@ class TestMistakes:
             ("mean-day-error:at_least=nan", "at_least must be a number"),
             ("mean-day-error:at_most=0,at_least=1", "at_most is below at_least, so nothing can meet both."),
             ("mean-day-error", "it compares each series with its original. Give --private DIR to match them."),
-            ("value-loss", "value-loss does not apply here: it applies to envelopes, and this release holds values."),
-            ("window-error", "window-error does not apply here: it applies to events, and this release holds values."),
+            (
+                "value-loss",
+                "value-loss does not apply here: it applies to envelopes, but what is published are values.",
+            ),
+            (
+                "window-error",
+                "window-error does not apply here: it applies to events, but what is published are values.",
+            ),
             ("seasonality-shift:period=week,of=all", "needs at least 14 whole days; the panel spans 4."),
         ],
     )

@@ -63,7 +63,7 @@ def test_the_comparison_is_with_the_same_method_on_raw_values():
     loss = InterestLoss("total")
     assert (kept.kept, kept.raw) == (candidate.measure(loss).value, raw.measure(loss).value)
     assert (cost.label, cost.raw) == ("information-loss", raw.measure(InformationLoss()).value)
-    assert kept.sentence.endswith(f"{100 * (1 - kept.kept / kept.raw):.0f} % less")
+    assert kept.sentence.endswith(f"{100 * (1 - kept.kept / kept.raw):.0f} % better")
     assert compare_with_raw(Microaggregation(k=4), raw, panel) == ()
 
 

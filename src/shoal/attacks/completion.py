@@ -84,6 +84,7 @@ class Completion(SeriesAttack[Risk]):
         outside = findings.outside[np.isfinite(findings.outside)]
         control = float(outside.mean()) if len(outside) else None
         order = np.argsort(-np.where(told, findings.right, -1.0), kind="stable")[:N_WORST]
+        alone = f"without the table {percent(plain)}"
         risk = Risk(
             success=success,
             interval=interval,
@@ -97,7 +98,7 @@ class Completion(SeriesAttack[Risk]):
             confidence=success,
             sentence=f"Someone who knows every other reading infers {percent(success)} of the remaining readings "
             f"from the most similar published series ({between(interval)}; {n} targets), "
-            f"without the table {percent(plain)}",
+            f"{alone if success > plain else f'no better than {alone}'}",
         )
         return replace(risk, sentence=f"{risk.sentence}{beside_control(risk, len(outside))}.")
 

@@ -16,7 +16,7 @@ Let n = q·l + r with r < l, and no value have more than q records, which is wha
 (c) such a value stands in at most q - 1 of the q groups, so one is free, and no group takes a value twice.
 
 Every group has l or more records, all of different values. Which record of a value is taken, and which free group, is
-chance, which comes from outside. Values wait in a heap: O(n log values).
+random; the randomness is passed in. Values wait in a heap: O(n log values).
 """
 
 import numpy as np
@@ -29,8 +29,8 @@ from shoal.kernels.arrays import Floats, Ints
 def anatomy_groups(codes: Ints, n_values: int, l: int, order: Ints, luck: Floats) -> Ints:
     """The group of each record, numbered as they are formed.
 
-    `codes` are the values, from 0 to n_values - 1. Of a value, the last in `order`, a permutation, is taken first.
-    `luck` has l - 1 numbers in [0, 1): the i-th record left over takes the group at that share of the free ones.
+    `codes` are the values, from 0 to n_values - 1. For each value, the last record in `order`, a permutation, is taken
+    first. `luck` has l - 1 numbers in [0, 1): the i-th record left over takes the group at that share of the free ones.
     """
     n = codes.shape[0]
     groups = np.full(n, -1, dtype=np.int64)

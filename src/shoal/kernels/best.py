@@ -10,10 +10,10 @@ may have any number of columns. With T(i, G) = sum over j in G of |x[i] - x[j]|^
     death of A              its rows move, one after another, each to the group of a near row where it costs least
     birth around i          i and its nearest rows that their groups can spare become a group of k
 
-A proposal starts from a random row and one of its nearest rows, the nearer the likelier. One that raises the loss by d
-is accepted with probability exp(-d / (t h)), where h is the loss per row of the groups concerned: dense and sparse
-regions are annealed at their own scale, and t means the same for all data. t falls geometrically, a few times over.
-No group is ever below k. Sums are renewed from the members at the start of each round.
+A proposal starts from a random row and one of its nearest rows, where nearer rows are more likely. One that raises the
+loss by d is accepted with probability exp(-d / (t h)), where h is the loss per row of the groups concerned: dense and
+sparse regions are annealed at their own scale, and t means the same for all data. t falls geometrically, a few times
+over. No group is ever below k. Sums are renewed from the members at the start of each round.
 """
 
 from typing import NamedTuple

@@ -3,9 +3,9 @@
     cut the rows into blocks of neighbours;  in each block: MDAV, then moves and swaps between near groups
     repeat a few times:  cut the groups into other blocks, with borders elsewhere;  in each: moves and swaps
 
-One thread works on a block, from its own rows alone, and where the borders lie depends on the rows alone: the groups
-are the same for any number of threads. A round never raises the loss. Up to `MOST_IN_BLOCK` rows there is one block and
-no border, so one round.
+One thread works on a block, using only its own rows, and the borders depend only on the rows: the groups are the same
+for any number of threads. A round never raises the loss. Up to `MOST_IN_BLOCK` rows there is one block and no border,
+so one round.
 
 Cuts go through the leading coordinates of the rows, at right angles to the widest direction of what is cut in the first
 round, and to a random mixture later, in which wide directions weigh most. Sums are einsum's: the rounding of a matrix
@@ -80,7 +80,7 @@ def _coordinates(x: Floats) -> Floats:
 
 
 def _orthonormal(vectors: Floats) -> Floats:
-    """Gram-Schmidt, row by row; a row without a direction of its own becomes 0."""
+    """Gram-Schmidt, row by row; a linearly dependent row becomes 0."""
     result = np.zeros_like(vectors)
     for a, vector in enumerate(vectors):
         left = vector - np.einsum("b,bc->c", np.einsum("bc,c->b", result, vector), result)

@@ -28,7 +28,7 @@ def row_means(x: Floats) -> Floats:
 def row_variances(x: Floats) -> Floats:
     """Mean squared deviation of each row from its mean, in two passes.
 
-    From the first value of the row before all else: an offset that all values share changes no digit of the result.
+    Relative to the first value of the row, so that a common offset changes no digit of the result.
     """
     deviations = x - x[:, :1]
     deviations -= deviations.mean(axis=1, keepdims=True)

@@ -2,9 +2,9 @@
 
     D(0, 0) = (a[0] - b[0])^2,   D(i, j) = (a[i] - b[j])^2 + min(D(i-1, j), D(i, j-1), D(i-1, j-1)),   |i - j| <= band
 
-and the distance is D at the two ends, over rows of equal length. Two rows are given up as soon as every way so far
-costs more than the second best; a row is not begun where its distance to the other's envelope already does (Keogh's
-bound). Neither changes the result. No gaps.
+and the distance is D at the two ends, over rows of equal length. Two rows are abandoned as soon as every path so far
+costs more than the second best; a row is skipped if its distance to the other's envelope already does (Keogh's bound).
+Neither changes the result. No gaps.
 """
 
 import numpy as np

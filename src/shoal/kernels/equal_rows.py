@@ -57,7 +57,7 @@ def _classes_from_hashes(bits: NDArray[np.uint64], hashes: NDArray[np.uint64], o
 
 
 def row_classes(bits: NDArray[np.uint64]) -> Ints:
-    """For each row the position of the first row equal to it."""
+    """For each row, the position of the first row equal to it."""
     hashes = _hash_rows(bits)
     order = np.argsort(hashes, kind="stable")  # inside a run of equal hashes rows stay in row order
     classes: Ints = _classes_from_hashes(bits, hashes, order)

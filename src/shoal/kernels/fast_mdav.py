@@ -6,9 +6,8 @@ For complete rows, one per subject. Four things are exact although they are chea
 - the mean of what is left is a running sum, off by a known error; where that could decide which row is farthest, the
   mean is summed again in row order, as the definition does it;
 - the row farthest from it is taken from the `outskirts` as long as these must contain it;
-- when three tenths of a large index are gone, or the rows left lie much closer together, it is built again around
-  the rest, and the last rows go through `mdav_groups` itself, as do rows whose squares would leave the range of
-  float64.
+- when three tenths of a large index are gone, or the remaining rows lie much closer together, it is rebuilt around the
+  rest, and the last rows go through `mdav_groups` itself, as do rows whose squares would leave the range of float64.
 """
 
 import numpy as np
@@ -94,7 +93,7 @@ def _take_pairs(
 ) -> int:
     """Form pairs of groups until `stop` rows are left or all are closer than `coarse`; return the next label."""
     group = np.empty(k - 1, dtype=np.int64)
-    none, one, nobody = int(np.int64(0)), int(np.int64(1)), int(np.int64(-1))  # numba compiles anew for constants
+    none, one, nobody = int(np.int64(0)), int(np.int64(1)), int(np.int64(-1))  # numba compiles again for constants
     n_start = n_left = room.near.shape[0]
     size = 0.0
     for c in range(sizes.shape[0]):

@@ -10,8 +10,8 @@ With a, b the sizes of A and B:
     cycle i: A -> B, j: B -> C, l: C -> A    r(B, j, i) + r(C, l, j) + r(A, i, l)
     dissolve A                     the moves of its members one after another, each to the group where it costs least
 
-Means are summed again from the members, in row order, after every change: no drift. Of gains equal up to rounding the
-first by position is taken.
+Means are summed again from the members, in row order, after every change: no drift. Among gains that are equal up to
+rounding, the first by position is taken.
 """
 
 from typing import NamedTuple
@@ -66,7 +66,7 @@ def renew(s: State, g: int) -> None:
 
 @njit(cache=True)
 def relabel(s: State, row: int, g: int) -> None:
-    """Take the row out of its group and put it into G; both have to be renewed."""
+    """Move the row from its group to G; both must be updated."""
     a = s.labels[row]
     if s.first[a] == row:
         s.first[a] = s.following[row]

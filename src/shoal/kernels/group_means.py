@@ -2,8 +2,8 @@
 
     mean(g, c) = sum of the observed x[i, c], i in g / number of them;  missing where they are of fewer than k subjects
 
-A mean over fewer than k subjects would say something about one of them. Sums run in row order. One thread: memory is
-the limit, and waking others takes longer than a small panel.
+A mean over fewer than k subjects would reveal something about one of them. Sums run in row order. One thread: memory
+bandwidth is the limit, and starting others takes longer than a small panel.
 """
 
 import numpy as np
@@ -45,7 +45,7 @@ def _means(x: Floats, members: Ints, starts: Ints, numbers: Ints, widths: Ints, 
 
 def group_means(x: Floats, labels: Ints, subjects: Ints, k: int) -> Floats:
     """Every row replaced by the mean of its group; labels and subjects count from 0 without holes."""
-    # Sorting is left to numpy: compiled into the kernel it would cost the first user 15 seconds.
+    # Sorting is left to numpy: compiling it into the kernel would take 15 seconds on the first run.
     members = np.argsort(labels, kind="stable")  # stable: members stay in row order
     starts = np.concatenate([[0], np.cumsum(np.bincount(labels))])
     pairs, pair_of_row = np.unique(labels * (int(subjects.max()) + 1) + subjects, return_inverse=True)

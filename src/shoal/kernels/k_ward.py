@@ -19,10 +19,10 @@ visits them, lowest row first. No fastmath, sums from left to right: the result 
 and equal to the naive one bit for bit.
 
 How it stays exact without a matrix of distances. Each group below k keeps a short list of its nearest groups, and the
-distance beyond which the others lie. A merged group is offered to all lists; the groups it is made of drop out. Only
-when a list is empty, and nothing nearer than its "beyond" is left to merge, is it made anew. A search reads a sketch of
-each mean before the mean itself: coordinates along orthonormal directions and the length of what they leave out.
-Sketches are never farther apart than the means, so a sketch may rule a group out, never in.
+distance beyond which the others lie. A merged group is offered to all lists; the groups it is made of drop out. A list
+is rebuilt only if it is empty and nothing nearer than its "beyond" is left to merge. A search reads a sketch of each
+mean before the mean itself: coordinates along orthonormal directions and the length of what they leave out. Sketches
+are never farther apart than the means, so a sketch may rule a group out, never in.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ DIRECTIONS = 31  # of a sketch at most; fewer where 8 less hold nine tenths of t
 SAMPLE = 500  # rows from which principal directions are found; not worth it for fewer than a fifth of them
 LISTED = 6  # nearest groups a small group keeps
 BLOCK = 256  # groups whose sketches are looked at together
-STEP = 16  # columns between two looks at whether a distance is already too large
+STEP = 16  # columns between two checks whether a distance is already too large
 PARTS = 64  # pieces of work for the threads
 CROWD = 100_000  # pairs to look at from which threads pay
 TINY = 1e-280  # far above what underflow can do to a squared distance
@@ -317,7 +317,7 @@ def _look_around(groups: Groups, a: int, k: int, offer: bool) -> None:
             for c in range(n_columns):
                 difference = means[a, c] - means[b, c]
                 total += difference * difference
-                if c % STEP == STEP - 1 and weight * total > limit:  # more columns cannot make it smaller
+                if c % STEP == STEP - 1 and weight * total > limit:  # further columns cannot make it smaller
                     break
             distance = weight * total
             if distance <= beyond[a]:

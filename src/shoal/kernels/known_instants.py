@@ -65,7 +65,7 @@ def nearest_at(x: Floats, places: Ints, y: Floats, shift: int) -> tuple[Floats, 
 
 @njit(cache=True, nogil=True)
 def _tell(near: Ints, y: Floats, x: Floats, known: Bools, within: float, right: Bools) -> None:
-    """Mark the instants that are told of one target."""
+    """Mark the known instants of one target."""
     n_instants, n_channels, _ = y.shape
     for t in range(n_instants):
         right[t] = not known[t] and near.shape[0] > 0

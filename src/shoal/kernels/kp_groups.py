@@ -1,4 +1,4 @@
-"""Put subgroups together to groups of k rows or more with little value loss: Algorithm 3 after its preprocessing.
+"""Combine subgroups into groups of k rows or more with little value loss: Algorithm 3 after its preprocessing.
 
 A subgroup is a box (low, high, size). loss(A) = rows of A · sqrt(Σ_t (high - low)² / T) is the value loss of all rows
 of the union A (formula 2, summed).
@@ -14,8 +14,8 @@ Ties go to the lowest number. What is left over is joined in order of number, ea
 
 The search is by index. While up to EXACT_UP_TO subgroups are left it is exact: groups are those of the literal loop
 over all pairs, ties included. While more are left, s may be any subgroup whose loss(G + s)², times SHARE, is not above
-the least; mostly it is the best all the same. That takes a third off the time for a million series, and adds less than
-1 % to the value loss in all (0.6 % on a million random walks of ten instants).
+the least; usually it is still the best. That saves a third of the time for a million series, and adds less than 1 % to
+the total value loss (0.6 % on a million random walks of ten instants).
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The box that makes a growing box least worse, found without looking at all of them.
+"""The box that increases the cost of a growing box least, found without examining all boxes.
 
 Boxes are low[b], high[b] (instants) with sizes[b] rows. For a box G of n rows
 
@@ -13,9 +13,9 @@ node: with the least high, the greatest low, the least width at each instant and
 and as rounding is monotone and both sides add in the same order, the bound holds of the rounded numbers as well. The
 lowest number below a node settles ties, so that a million equal boxes are no harder than others.
 
-The tree is a full binary one, node i above 2i + 1 and 2i + 2; leaf j holds the boxes at positions ends[j] to
-ends[j + 1] - 1 of `number`, an order made by halving at the median of the middles of the instant where they spread
-most (or their sizes). Taking a box tightens the bounds above it; when half of the boxes are gone the tree is made anew.
+The tree is a full binary one, node i above 2i + 1 and 2i + 2; leaf j holds the boxes at positions ends[j] to ends[j +
+1] - 1 of `number`, an order made by halving at the median of the middles of the instant where they spread most (or
+their sizes). Taking a box tightens the bounds above it; when half of the boxes are gone, the tree is rebuilt.
 """
 
 from typing import NamedTuple

@@ -3,10 +3,10 @@
     z[i, t]       = (x[i, t] - mean of x[i]) / deviation of x[i], divisor T; 0 where all values of x[i] are equal
     letter(i, t)  = #{ b : breaks[b] - TOLERANCE <= z[i, t] }
 
-The first value is taken off before anything is summed: a common offset is gone without a trace. What is left is halved
-and scaled by a power of two, so that no sum of squares overflows. TOLERANCE, in deviations, is there because 0.1, 0.2,
-0.3 must get the letters of 1, 2, 3, whose middle value is on a break: it is above the rounding of values around 1e8
-with a deviation of 1, and far below the distance of any two breaks.
+The first value is subtracted before anything is summed, so a common offset has no effect. The rest is halved and scaled
+by a power of two, so that no sum of squares overflows. TOLERANCE, in deviations, is there because 0.1, 0.2, 0.3 must
+get the letters of 1, 2, 3, whose middle value is on a break: it is above the rounding of values around 1e8 with a
+deviation of 1, and far below the distance of any two breaks.
 """
 
 import math

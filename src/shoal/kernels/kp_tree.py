@@ -127,7 +127,7 @@ def create_tree(words: Words, roots: Ints, p: int, max_level: int) -> Leaves:
     n_roots = len(nodes.level)
     waiting = nodes.sort_in(np.arange(n_roots), np.bincount(nodes.of_row), p)
     for level in range(2, max_level + 1):
-        # A locked array would be compiled for once more.
+        # numba would compile again for a read-only array.
         letters = np.require(words(level), requirements=["C", "W"])
         raised = np.flatnonzero(nodes.is_small[nodes.of_row])
         equal = _of_one_word(letters, raised, nodes.of_row, len(nodes.level))

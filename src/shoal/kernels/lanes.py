@@ -6,8 +6,8 @@ functions here spell out the vectors; LLVM fits them to the processor at hand.
 
 A block is one leaf of `WIDTH` rows: pair by pair, and in a pair row by row. The last value of a block is no coordinate
 but a length: what lies beyond the coordinates so far. Two lengths differ at least by their difference and at most by
-their sum, so each row has two sums, the least and the most its squared distance can be. Whoever calls sees to it that
-differences stay within 16 and sums within 31 bits.
+their sum, so each row has two sums, the least and the most its squared distance can be. The caller ensures that
+differences fit into 16 bits and sums into 31.
 """
 
 from collections.abc import Callable

@@ -10,8 +10,8 @@ The first two steps lie leaf by leaf, ready for `lanes`. Few rows outlast them; 
 row: the remaining axes, or of long rows, of which no more axes are taken, all columns as they are.
 
 Coordinates are int16, scaled so that the longest row has length `LONGEST`: distances stay below 2^15 and their squares
-below 2^31. `Frame` bounds by how much rounding can move the distance of two points. Whoever widens a limit by that
-rules out no row wrongly. Which axes are chosen changes the speed and nothing else.
+below 2^31. `Frame` bounds how much rounding can change the distance of two points. A limit widened by that rules out no
+row wrongly. The choice of axes affects only the speed.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -126,7 +126,7 @@ def _tell(
     fit: Floats,
     right: Bools,
 ) -> None:
-    """Mark the instants that are told of one target."""
+    """Mark the known instants of one target."""
     n_instants, n_channels, _ = y.shape
     for t in range(n_instants):
         right[t] = near.shape[0] > 0 and not known[t]

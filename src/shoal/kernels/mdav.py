@@ -13,9 +13,9 @@ while |D| >= 3k, then one while |D| >= 2k, then the rest. A subject with many ro
 its nearest row, except in the last group, which takes all that is left.
 
 Distance, squared, with gaps: the sum over the columns where both are observed, scaled by columns / observed columns;
-infinite if nothing is observed in common. Ties break by row position. Sums run from left to right and means over
-rows in row order, so that the result equals the naive one bit for bit: no fastmath. One thread: a step is too short
-to be shared, and on a busy machine threads that wait for each other at every step made it thirty times slower.
+infinite if nothing is observed in common. Ties break by row position. Sums run from left to right and means over rows
+in row order, so that the result equals the naive one bit for bit: no fastmath. One thread: a step is too short to
+share, and on a busy machine, threads that wait for each other at every step made it thirty times slower.
 """
 
 from typing import Any
@@ -133,8 +133,8 @@ def _take_out(rows: Ints, taken: Ints, subjects: Ints, left: Ints) -> int:
 def mdav_groups(x: Floats, subjects: Ints, k: int, done: Ints) -> Ints:
     """Group label of each row, groups numbered in the order they are formed.
 
-    `subjects` holds numbers from 0 without holes, at least k of them. `done[0]` counts assigned rows for whoever
-    watches.
+    `subjects` holds numbers from 0 without holes, at least k of them. `done[0]` counts assigned rows, for a progress
+    bar.
     """
     n = x.shape[0]
     labels = np.empty(n, dtype=np.int64)

@@ -9,8 +9,8 @@
 
 Of two cuts equally near to the middle the lower is taken. LeFevre et al. try only the median; a snapshot that was made
 eligible with as few changes as possible often has a value with exactly one in l records, and the median then almost
-never leaves that share on both sides. Equal values are never told apart. A missing value is a value of its own, below
-all others; of a number that some have and others have not, the cut between missing and known goes before all others.
+never leaves that share on both sides. Equal values are never separated. A missing value counts as a separate value,
+below all others; for a number that some have and others lack, the cut between missing and known comes first.
 
     width of a number   (largest - smallest known) / the same of the snapshot; 1 where that is infinite, or where some
                         are missing and some known

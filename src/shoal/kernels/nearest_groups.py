@@ -1,8 +1,8 @@
 """The groups whose means are nearest to each group's mean.
 
 Few means are all compared with each other. More are visited outwards along (nearly) the direction of largest variance.
-The difference along it bounds the distance from below, so the search ends early and is exact, until so many have been
-looked at that it has to stay bounded: then the nearest among those looked at.
+The difference along it bounds the distance from below, so the search ends early and is exact, until a bound on the work
+is reached: then the nearest among those examined.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -135,7 +135,7 @@ def _principal_scores(means: Floats) -> Floats:
 
 
 def nearest_groups(means: Floats, n_near: int, threads: int | None = None) -> Ints:
-    """For each group the `n_near` others (or all there are) with the nearest means, nearest first."""
+    """For each group, the `n_near` others (or all there are) with the nearest means, nearest first."""
     g = means.shape[0]
     near = np.empty((g, min(n_near, g - 1)), dtype=np.int64)
     if g <= MOST_COMPARED:
@@ -145,7 +145,7 @@ def nearest_groups(means: Floats, n_near: int, threads: int | None = None) -> In
     order = np.argsort(scores, kind="stable")
     window = max(MOST_SCANNED // g, 10 * n_near)
     distances = np.empty(near.shape)
-    # Threads over a compiled loop: a parallel one would cost the first user three seconds.
+    # Threads over a compiled loop: a parallel one would take three more seconds to compile.
     with ThreadPoolExecutor(get_num_threads() if threads is None else threads) as pool:
         parts = [
             pool.submit(_nearest_means, means, scores, order, window, near, distances, start, min(start + 1000, g))

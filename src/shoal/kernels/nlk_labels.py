@@ -39,7 +39,7 @@ def make_groups(labels: NDArray[np.int32], subjects: Ints) -> Groups:
     """The partition of labels (series, instants); inside a group series stay in row order."""
     shape = labels.shape[1], labels.shape[0]
     start, order, stop, crowd = (np.zeros(shape, dtype=np.int32) for _ in range(4))
-    # A copy, because numba compiles everything once more for an array that is locked.
+    # A copy, because numba compiles everything again for a read-only array.
     own = np.array(subjects, dtype=np.int64)
     groups = Groups(start, order, stop, crowd, own, int(np.bincount(own).max()))
     _fill(labels, groups)

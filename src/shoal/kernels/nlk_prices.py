@@ -7,8 +7,8 @@
 With budget = l - n - 1 the result is (n, l, k)-anonymous whatever n is: no series has l - n instants in groups below k.
 (Groups of 2 to k - 1 use the same budget as their members alone and lose more, so there are none.)
 
-A price per series for being alone takes the place of its budget. Then every instant is a problem of its own
-(`nlk_price_windows`), and for any prices >= 0
+A price per series for being alone replaces its budget. Then every instant is a separate problem (`nlk_price_windows`),
+and for any prices >= 0
 
     bound = sum over instants of the least loss plus prices  -  budget * sum of the prices
 

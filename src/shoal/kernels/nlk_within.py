@@ -19,7 +19,7 @@ from shoal.kernels.nlk_check import Breach
 from shoal.kernels.nlk_labels import make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, RAN_OUT
 
-_SURELY = 1.0 + 2.0**-51  # a difference rounds: what is not surely within counts as beyond, which infers more
+_SURELY = 1.0 + 2.0**-51  # differences round: anything not certainly within counts as beyond, which infers more
 
 
 class _Panel(NamedTuple):

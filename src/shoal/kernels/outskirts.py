@@ -1,8 +1,8 @@
 """The row farthest from a mean that moves little, without searching for it each time.
 
 Rows only ever leave, and the mean of many moves little when a few leave. So the rows farthest from it are kept for a
-while. Where the mean has moved by m since, a row that was no farther than d is now no farther than d + m: as long as
-one of the rows kept is farther than that, the farthest is among them. Where that is no longer so, they are found again.
+while. If the mean has moved by m since, a row that was no farther than d is now no farther than d + m: as long as one
+of the rows kept is farther than that, the farthest is among them. Otherwise they are searched again.
 """
 
 from typing import NamedTuple

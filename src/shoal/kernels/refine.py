@@ -3,8 +3,8 @@
     loss(groups) = sum over groups G, over i in G of |x[i] - m(G)|^2,    m(G) the mean of G
 
 For two groups at a time the best move or swap of rows is carried out until none helps; then cycles of three rows
-through three near groups; then groups that are cheaper dissolved are; and all that again until nothing helps. Groups
-of 2k or more are cut in two. `group_changes` has the formulas.
+through three near groups; then groups that are cheaper to dissolve are dissolved; and all this is repeated until
+nothing helps. Groups of 2k or more are cut in two. `group_changes` has the formulas.
 
 Distances are between differences to the first row, so that a common offset costs no digits. A change is carried out
 only if it gains more than rounding could, and the loss of the result is compared with that of the given groups.

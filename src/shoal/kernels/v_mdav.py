@@ -16,8 +16,8 @@ the others as a new group.
 
 Ties break by row position, between groups by label; groups are numbered in the order they are formed. Sums run from
 left to right, in means over rows in row order, so that the result is equal to the naive one bit for bit: no fastmath.
-One thread: the steps are too short to share. Distances to e are computed anyway; by the triangle inequality they tell
-which rows can be e_min, and which can stand in its way.
+One thread: the steps are too short to share. Distances to e are computed anyway; by the triangle inequality they show
+which rows can be e_min, and which can prevent it.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ from numba import njit
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.mdav import squared_distance
 
-STEP = 8  # columns between two looks at whether a distance is already too large
+STEP = 8  # columns between two checks whether a distance is already too large
 TINY = 1e-140  # far above what underflow can do to a distance
 
 
@@ -101,7 +101,7 @@ def _distance_within(x: Floats, a: int, b: int, limit: float, weight: float) -> 
         for c in range(start, start + STEP):
             difference = x[a, c] - x[b, c]
             total += difference * difference
-        if weight * total > limit:  # more columns cannot make it smaller
+        if weight * total > limit:  # further columns cannot make it smaller
             return total
         start += STEP
     for c in range(start, n_columns):

@@ -163,4 +163,4 @@ def _has(method: Described, parameter: str) -> bool:
 
 def _percent(change: float) -> str:
     share = f"{100 * abs(change):.0f}"
-    return f"{'below 1' if share == '0' else share} % {'more' if change > 0 else 'less'}"
+    return f"{'below 1' if share == '0' else share} % {'worse' if change > 0 else 'better'}"

@@ -1,7 +1,7 @@
 """Realistic data that belongs to nobody: meters, occupancy days and streams of events.
 
 Every generator takes a seed and gives the same bytes for the same arguments. Nothing is resampled from measured data:
-published figures and aggregates set the constants, chance does the rest, so a simulated panel may be shown to anyone.
+published figures and aggregates set the constants, and the rest is random, so a simulated panel may be shown to anyone.
 `from_release` draws from what a release publishes, and from nothing else; `trained_households` follows loads that you
 give it.
 """

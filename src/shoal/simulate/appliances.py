@@ -1,7 +1,7 @@
-"""What households switch on: bursts of power at habitual hours, so that a load is not a smooth curve.
+"""Appliances of households: bursts of power at habitual hours, so that a load is not a smooth curve.
 
-On a day an appliance runs with its probability, at the household's own hour give or take the spread, with the
-household's own power. Energies are those of common European appliances.
+On each day, an appliance runs with its probability, around the household's own hour, with the household's own power.
+Energies are those of common European appliances.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turn what a caller wrote into numbers, or say what is wrong with it."""
+"""Convert a caller's arguments to numbers, or say what is wrong with them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Start = str | dt.date | np.datetime64
 def as_count(name: str, value: Any, at_least: int = 1) -> int:
     """A whole number, `at_least` or more."""
     try:
-        # True is an int to Python; as a number of days it is a slip.
+        # True is an int to Python; as a number of days it is a mistake.
         number = operator.index(value) if not isinstance(value, bool | np.bool_) else at_least - 1
     except TypeError:
         number = at_least - 1

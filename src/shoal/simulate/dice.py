@@ -1,8 +1,8 @@
-"""Chance, split so that a subject's luck does not depend on who else is simulated.
+"""Random generators, split so that a subject's draws do not depend on who else is simulated.
 
-Every subject, and everything that is shared, has a generator of its own: the child of `SeedSequence(seed)` under the
-key (stream, family, number, attempt), which is the child `spawn` would give. Blocks only decide how many subjects
-are computed together, never what they draw.
+Every subject, and everything that is shared, has its own generator: the child of `SeedSequence(seed)` under the key
+(stream, family, number, attempt), which is the child `spawn` would give. Blocks only decide how many subjects are
+computed together, never what they draw.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def between(limits: tuple[float, float], thrown: Floats) -> Floats:
 
 
 class Dice:
-    """The generators of a block of subjects, thrown together: the first axis of every answer is the subject."""
+    """The generators of a block of subjects: the first axis of every result is the subject."""
 
     def __init__(self, seed: int, keys: Iterable[tuple[int, ...]]) -> None:
         self._generators = [generator(seed, *key) for key in keys]

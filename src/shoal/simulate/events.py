@@ -56,7 +56,7 @@ def events(
     per_day
         Mean number of events per day. Small snapshots with a skewed value are hard to make diverse.
     seed
-        Same arguments, same bytes. Each day draws from its own child of the seed, so longer streams begin alike.
+        Same arguments, same bytes. Each day draws from its own child of the seed, so longer streams begin the same way.
     missing
         Share of the quasi-identifiers' entries left out (null), each on its own. At least 0, below 1. Dates, ids and
         diagnoses are never missing.

@@ -45,9 +45,9 @@ def meters(
 
     Three families: a *second-home* is almost constant; a *small-business* is nearly zero at night and at week-ends and
     almost constant while open; a *household* follows the type of day, the hour, the season and a temperature shared by
-    all, with a clock and a temperature shifted for each, and switches appliances on. No two households have the same
-    seven daily totals of the first week, rounded to the thousand Wh; one that would is drawn again. Panels shorter than
-    a week are left as drawn.
+    all, with its own shift of clock and temperature, and switches appliances on. No two households have the same seven
+    daily totals of the first week, rounded to the thousand Wh; duplicates are drawn again. Panels shorter than a week
+    are left as drawn.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def meters(
         0.2 small-business, 0.1 second-home.
     missing
         Share of readings left out (NaN), half of them one by one, half in outages. At least 0, below 1. Daily totals
-        are kept apart before readings are left out.
+        are made distinct before readings are left out.
     seed
         Same arguments, same bytes. Each subject draws from its own child of the seed, so it has the same series
         however many others there are.
@@ -71,7 +71,7 @@ def meters(
     Returns
     -------
     Panel
-        Ids "meter-00000", … in an order that says nothing about the family, which is the attribute "family".
+        Ids "meter-00000", … in an order that reveals nothing about the family, which is the attribute "family".
 
     Examples
     --------

@@ -39,7 +39,7 @@ def occupancy(
     missing: float = 0.0,
     seed: int = 0,
 ) -> Panel:
-    """Simulate when persons are in their office: 1 = there, 0 = not, one series per person and day.
+    """Simulate when people are in their office: 1 = there, 0 = not, one series per person and day.
 
     A person has habits (mean arrival and its spread, length of stay, lunch time, how often away from the desk, perhaps
     a free weekday) and days that vary around them: arrival, absences, lunch break, absences, departure; days off and
@@ -48,8 +48,8 @@ def occupancy(
     Parameters
     ----------
     n_subjects
-        How many persons. The panel has `n_subjects` times `days` series, so a person must be hidden among persons and
-        not among days.
+        How many people. The panel has `n_subjects` times `days` series, so a person must be hidden among people and not
+        among days.
     days, start
         Consecutive days from a date on, week-ends included.
     step

@@ -1,4 +1,4 @@
-"""Curves drawn from a release of scenarios: they belong to nobody, and go like the readings of a group.
+"""Curves drawn from a release of scenarios: they belong to nobody, and behave like the readings of a group.
 
     z  ~ a stationary normal process with the published rank correlations
     x[t] = mean[g, t] + spread[g] * Z[g, t](Φ(z[t]))
@@ -31,11 +31,11 @@ def from_release(
     release
         A release made with form="scenarios", by `shoal.load_release`; or what it publishes.
     n_series
-        How many curves; each is of a group drawn in proportion to its subjects. Left out, each group gets as many as
-        it has subjects.
+        How many curves; each comes from a group drawn in proportion to its subjects. Default: each group gets as many
+        as it has subjects.
     at_least
-        What no reading is below, such as 0 of consumption: lower ones are set to it. The release does not say it, as
-        the lowest reading is somebody's.
+        Lower bound of every reading, such as 0 for consumption: lower values are set to it. The release does not state
+        it, because the lowest reading is someone's.
     seed
         The same seed gives the same curves.
 

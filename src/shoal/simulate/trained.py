@@ -48,9 +48,9 @@ def trained_households(
 ) -> Panel:
     """Simulate households from additive models of temperature and calendar, trained on measured loads; in Wh per hour.
 
-    Their curves are smooth: nothing is switched on, as in `meters`. They follow the loads they were trained on, so give
-    sums over many people, such as the zones of a grid, and not single meters. No two households have the same seven
-    daily totals of the first week, rounded to the thousand Wh.
+    Their curves are smooth: unlike in `meters`, no appliance is switched on. They follow the loads they were trained
+    on, so give sums over many people, such as the zones of a grid, and not single meters. No two households have the
+    same seven daily totals of the first week, rounded to the thousand Wh.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ def trained_households(
         Hourly loads of some zones and temperatures of some stations; from the first instant that both have up to the
         first gap. Loads may have any unit.
     days
-        The forecast is of so many whole days, the last there are; models are trained on what lies before.
+        The number of whole days to forecast, at the end of the data; models are trained on what lies before.
     n_models
-        How many models; each household is a forecast of one. More make households less alike, and take longer.
+        How many models; each household is a forecast of one. More models make households less alike, and take longer.
     degrees
-        By how much the temperatures of a household are moved at most: 4 for °F, about 2 for °C.
+        The largest shift of a household's temperatures: 4 for °F, about 2 for °C.
     seed
         Same arguments, same bytes.
 

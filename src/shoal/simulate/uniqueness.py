@@ -1,4 +1,4 @@
-"""No two households look alike from afar.
+"""No two households have the same weekly signature.
 
     signature(i) = daily totals of the first week in Wh, rounded to the thousand
     signature(i) ≠ signature(j) for i ≠ j
