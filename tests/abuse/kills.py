@@ -56,9 +56,8 @@ def run(numbers, size, folder, outcome):
     kept.mkdir()
     finish(ours.spawn(ours.prepare, kept))
     usual, rng, number = {}, random.Random(numbers.start), 0
-    size = len(numbers)
-    a_round = max(1, min(ROUND, size // len(KINDS)))
-    while outcome.tries.total() < size:
+    a_round = max(1, min(ROUND, len(numbers) // len(KINDS)))
+    while outcome.tries.total() < len(numbers):
         kind = min(KINDS, key=lambda kind: outcome.tries[kind])
         begin, place = KINDS[kind][0], folder / f"{number}"
         number += 1
@@ -72,7 +71,7 @@ def run(numbers, size, folder, outcome):
                 shutil.copytree(kept, place)
         before = outcome.tries.total()
         for _ in range(5 * a_round):
-            if outcome.tries.total() - before >= min(a_round, size - before):
+            if outcome.tries.total() - before >= min(a_round, len(numbers) - before):
                 break
             chance = rng.random()
             if not kill(begin(place), chance * usual[kind]):
