@@ -89,7 +89,7 @@ def _put_in_place(partial: Path, target: Path, *, overwrite: bool) -> None:
         shutil.rmtree(aside)
     else:
         try:
-            partial.rename(target)  # refused by the system where somebody else's release has appeared meanwhile
+            partial.rename(target)  # refused by the system if another release has appeared meanwhile
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                 raise ReleaseError(

@@ -34,7 +34,7 @@ _STRATEGIES = ("optimal", "cluster")
 class IncrementalNLK(GrowingPanel):
     """The method `NLK` on a panel that grows, so that all releases together are (n, l, k)-anonymous.
 
-    Each stretch is grouped anew at each of its instants. Someone who knows n readings, in whichever releases, infers
+    Each stretch gets new groups at each of its instants. Someone who knows n readings, in whichever releases, infers
     fewer than l - n others in all of them (`SequenceNLKAnonymity`). The rules:
 
     - A series may be in a group below `k`, mostly alone, at l - n - 1 instants in all. Each release uses up `alone` of
