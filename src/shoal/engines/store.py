@@ -101,7 +101,8 @@ class EngineStore(Store[T]):
         return _in_order(found.filter(pc.is_valid(found[_TOLD])))
 
     def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
-        """Some shards together in one place, in the order given; small results, in the order of the parts."""
+        """Process several shards together in one place, in the given order; small results, in the order of the
+        parts."""
         of, place = np.full(self.n_shards, -1), np.zeros(self.n_shards, dtype=np.int64)
         for number, shards in enumerate(parts):
             of[list(shards)], place[list(shards)] = number, np.arange(len(shards))

@@ -42,8 +42,9 @@ class IncrementalNLK(GrowingPanel):
     - A member without all readings of a stretch is absent from its release. If fewer than `k` are absent, further ones
       are left out, drawn at random, so that `k` are.
     - Newcomers are withheld until at least `k` of them have all readings of a stretch. Then they begin together.
-    - Subjects have one series each, and stretches at least `l` instants. Stretches come in the order of time. One that
-      comes again, with the same readings, gives the same and is not counted twice; with others it is refused.
+    - Subjects have one series each, and stretches at least `l` instants. Stretches come in the order of time. A
+      repeated stretch with the same readings gives the same result and is not counted twice; with other readings it is
+      refused.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ class KafkaDelivery:
             raise InputError(f"No broker answers at {servers}, or it has no transactions.") from None
 
     def last(self) -> bytes | None:
-        """The message that was sent last, if there is one."""
+        """The last message sent, if any."""
         kafka, topic = self._kafka, self._topic
         consumer = _consumer(topic)
         try:
