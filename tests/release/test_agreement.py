@@ -54,7 +54,7 @@ class TestText:
             "| purpose | load forecasts |",
             "2027-06-30 (that day included)",
             "Every published series is exactly the same as series of at least 2 other subjects",
-            "Not to try to find out who is behind a row",
+            "Not to try to identify the person behind a row",
             "Not to link the data",
             "To delete the data and all copies",
             "What may not be concluded",

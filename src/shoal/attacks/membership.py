@@ -169,7 +169,7 @@ class Membership(SeriesAttack[MembershipRisk]):
         if not self.shadows:
             return MembershipFindings(inside, near, far)
         if truth.is_shard:
-            raise ParameterError("Shadow releases are made of everybody: Membership with shadows takes no shards.")
+            raise ParameterError("Shadow releases are made from all subjects: Membership with shadows takes no shards.")
         people = pool_people(original, outside)
         n_inside = len(np.unique(truth.subjects[inside]))
         signs, drawn = rehearse(people, method, n_inside, self._looks, self.shadows, self.seed)

@@ -17,7 +17,7 @@ from shoal.kernels.known_instants import best_instants, greedy_instants
 from shoal.kernels.likeness import LEAST, most_alike
 
 WORK = 2_000_000_000  # comparisons spent at most on trying every set of instants
-N_SETS = 2_000  # sets of instants tried at most for each target, where every set is compared anew
+N_SETS = 2_000  # sets of instants tried at most for each target, if every set is compared separately
 
 
 def worst_instants(series: Floats, classes: Rows, truth: Truth, true: Floats, n: int) -> tuple[Rows, NDArray[np.bool_]]:

@@ -50,7 +50,7 @@ class Estimate:
     shares
         Estimated share of meters at each point of the grid; None if nobody has answered yet.
     variance
-        Of the mean; infinite if it is not known.
+        Variance of the mean; infinite if unknown.
     answers
         How many reports it is based on.
     fresh

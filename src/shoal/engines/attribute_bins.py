@@ -1,4 +1,4 @@
-"""Strata that shards do not cross where they can help it, in bins: each bin has a split plan of its own.
+"""Strata that shards avoid crossing, in bins: each bin has its own split plan.
 
 A *cell* has the same entries in every attribute that some step must not mix. A large cell has bins of its own, which
 may be cut. Small cells share a bin, so that it has of every stratum either as many subjects as a shard must have, or
@@ -101,7 +101,7 @@ class Cells:
 
 
 def _encoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Texts that can be told apart when they follow each other: their length, a colon, the text; "-" for missing."""
+    """Unambiguous concatenation of texts: length, a colon, the text; "-" for missing."""
     text = column.cast(pa.string())
     length = pc.utf8_length(text).cast(pa.string())
     return pc.fill_null(pc.binary_join_element_wise(length, text, ":"), "-")

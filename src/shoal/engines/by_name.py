@@ -1,4 +1,4 @@
-"""The engine that was asked for by name, open for as long as it is used."""
+"""The engine requested by name, open for as long as it is used."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What an engine can do: map over blocks, bring equal keys together, merge summaries. Nothing else.
+"""The interface of an engine: map over blocks, bring equal keys together, merge summaries. Nothing else.
 
 Everything that runs on many machines is written once against this, and every engine gives the same rows. Work must
-therefore be a function of the rows it gets and of nothing else: not of where blocks begin and end, not of the clock,
-not of chance. Then a part that is lost with its machine is simply computed again.
+therefore depend only on the rows it gets: not on where blocks begin and end, the clock or randomness. Then a part that
+is lost with its machine is simply computed again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Shared(Protocol, Generic[V_co]):
 
 
 class Table(Protocol):
-    """Rows that lie somewhere, in parts; a recipe for them rather than the rows themselves until they are kept."""
+    """Rows stored somewhere, in parts; lazy until they are kept."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -49,7 +49,7 @@ class Table(Protocol):
 
 
 class Engine(Protocol):
-    """Where the work runs. Used as a context: at its end scratch files are gone."""
+    """Where the work runs. Use it as a context manager: at its end, scratch files are removed."""
 
     @property
     def name(self) -> str:

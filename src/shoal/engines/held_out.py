@@ -18,8 +18,8 @@ _HASHES, _SERIES, _MISSING = "hashes", "series", "missing"
 
 
 def hold_out(series: SeriesTable, share: float, seed: int) -> tuple[SeriesTable, SeriesTable]:
-    """Everybody else, and about a share of the subjects. Who has names and seed, but not the readings, cannot tell who
-    is kept out."""
+    """Split off about a share of the subjects: the others, and those. Someone who has names and seed, but not the
+    readings, cannot tell who is kept out."""
     digest = count_keys(series.engine, series.table, _Digest())[_HASHES].get(0, 0)
     drawn = np.random.SeedSequence([seed, digest % 2**64]).generate_state(1, np.uint64)[0]
     return _some(series, _Draw(share, int(drawn), out=False)), _some(series, _Draw(share, int(drawn), out=True))

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: found, or said what to install."""
+"""The Java that Spark runs on: found, or a message that says what to install."""
 
 from __future__ import annotations
 

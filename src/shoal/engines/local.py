@@ -219,7 +219,7 @@ class Local(PanelReader):
                     written[file.bucket].append(file)
             for part in some:
                 if isinstance(part, FilePartition) and part.path in again:
-                    part.path.unlink()  # its rows are written anew
+                    part.path.unlink()  # its rows are written again
             for own in (written[number] for number in sorted(written)):
                 mapped = tuple(FilePartition(file.path, schema, scratch) for file in own)
                 bucket = _Bucket(mapped, sum(file.size for file in mapped))

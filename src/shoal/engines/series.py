@@ -42,7 +42,7 @@ class SeriesTable:
     whole: Whole
 
     def split(self, plan: ShardPlan) -> tuple[EngineStore[Panel], tuple[int, ...]]:
-        """Shards, similar subjects together; and for each a number of the one attribute value in it, -1 for several."""
+        """Shards of similar subjects; and for each the number of its only attribute value, -1 for several."""
         from shoal.engines.shard_plan import SHARD, assign_shards
 
         found = assign_shards(self, plan)
@@ -50,7 +50,7 @@ class SeriesTable:
         return store, found.values
 
     def hold_out(self, share: float, seed: int) -> tuple[SeriesTable, SeriesTable]:
-        """Everybody else, and about a share of the subjects, drawn by the seed and the readings."""
+        """Split off about a share of the subjects, drawn by the seed and the readings: the others, and those."""
         from shoal.engines.held_out import hold_out
 
         return hold_out(self, share, seed)

@@ -45,7 +45,7 @@ _THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENB
 
 
 def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A Spark session of our own; `close` ends it.
+    """Start a Spark session; `close` ends it.
 
     Arrow is on, the clock is UTC, Spark's pages are off, and Python on the workers is this one. On one machine what
     Spark writes aside, raw data among it, goes to a folder that only its owner can read, and so does its log, unless
@@ -200,7 +200,7 @@ def _start(master: str, settings: Mapping[str, str], java: Java, log_file: Path)
         with quiet(), log_file.open("w") as log:
             from pyspark.sql import SparkSession
 
-            if SparkContext._gateway is None:  # else somebody stopped his session, and PySpark kept the Java
+            if SparkContext._gateway is None:  # else someone stopped their session, and PySpark kept the Java process
                 pipes = {} if os.environ.get("SHOAL_DEBUG") else {"stdout": log, "stderr": log}
                 gateway = launch_gateway(conf, pipes)  # type: ignore[no-untyped-call]
                 SparkContext._ensure_initialized(gateway=gateway, conf=conf)

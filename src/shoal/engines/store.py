@@ -1,8 +1,8 @@
-"""Shards on an engine: each an item that is pickled, cut into pieces and kept where the engine likes.
+"""Shards on an engine: each is an item that is pickled, cut into pieces and kept by the engine.
 
 Pieces of a shard lie one after another in one part of the table, so that a worker puts an item together, does its work
-and forgets it. Numbers of an item travel next to its pickle, without a copy in between. What is small and told of an
-item when it is made lies in a column of its own: engines read it without the rest.
+and forgets it. Numbers of an item travel next to its pickle, without a copy in between. Small facts that are recorded
+about an item when it is made are in a separate column, which engines read without the rest.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class EngineStore(Store[T]):
         return cls(engine, rows, n_shards, _Made(keys, make))
 
     def persist(self) -> None:
-        """Put the items together now, and not once more for each use."""
+        """Assemble the items now, instead of again for each use."""
         if not self._kept:
             pieces = self.engine.map(self._table, _Each(self._items, _same), _PIECES)
             self._table, self._items, self._kept = self.engine.keep(pieces), _items, True
@@ -96,12 +96,13 @@ class EngineStore(Store[T]):
         return EngineStore(self.engine, self.engine.keep(made), self.n_shards)
 
     def told(self) -> list[Any]:
-        """What was told of each item when it was made."""
+        """What was recorded about each item when it was made."""
         found = self.engine.collect(self.engine.map(self._table, Columns((SHARD, _TOLD)), _TELLING))
         return _in_order(found.filter(pc.is_valid(found[_TOLD])))
 
     def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
-        """Some shards together in one place, in the order given; small results, in the order of the parts."""
+        """Process several shards together in one place, in the given order; small results, in the order of the
+        parts."""
         of, place = np.full(self.n_shards, -1), np.zeros(self.n_shards, dtype=np.int64)
         for number, shards in enumerate(parts):
             of[list(shards)], place[list(shards)] = number, np.arange(len(shards))

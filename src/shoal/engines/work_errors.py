@@ -1,7 +1,7 @@
-"""What is said when work fails: where and as what, never with the data in it.
+"""Error messages for failed work: the kind and the place, never the data.
 
 A library's message may quote a value, and a worker's message travels through logs. So only messages of Shoal's own
-errors are passed on; of all others the kind and the place.
+errors are passed on; for all others, the kind and the place.
 """
 
 from __future__ import annotations

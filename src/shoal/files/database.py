@@ -1,7 +1,7 @@
 """One SQLite file, readable by its owner only, and its transactions.
 
-Every change is one transaction that holds the write lock from its first statement on (BEGIN IMMEDIATE), so what it read
-is still true when it writes. What was committed survives a kill and a power cut.
+Every change is one transaction that holds the write lock from its first statement (BEGIN IMMEDIATE), so what it read is
+still true when it writes. What was committed survives a kill and a power cut.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Database:
     Parameters
     ----------
     path
-        The file; made if it does not exist.
+        The file; created if it does not exist.
     schema
-        Statements that make what is not there yet.
+        Statements that create what does not exist yet.
     version
         Of the schema; a file of a later one is refused.
     what
@@ -39,7 +39,7 @@ class Database:
     def __init__(self, path: Path, *, schema: str, version: int, what: str) -> None:
         self._path = path
         try:
-            # Made with its mode, not changed to it afterwards; the files SQLite puts beside it take the same one.
+            # Created with its mode, not changed afterwards; the files SQLite puts next to it get the same mode.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             path.chmod(0o600)
             with closing(self._connect()) as connection:
@@ -73,7 +73,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that alone may write; undone where the block raises."""
+        """A write transaction, rolled back if the block raises."""
         with self._refusing_damage(), closing(self._connect()) as connection:
             connection.execute("begin immediate")
             try:

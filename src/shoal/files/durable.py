@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written aside, synced to disk, renamed."""
+"""Files that appear complete or not at all: written to a temporary file, synced to disk, renamed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_aside(place: Path, content: bytes, *, mode: int = 0o644, mark: str = "
 
 
 def sync_all(asides: Sequence[Aside], pool: ThreadPoolExecutor) -> None:
-    """Wait until all are on disk. Asked for at once, they share the commits of the file system's journal."""
+    """Wait until all are on disk. Requested together, they share commits of the file system's journal."""
     for done in [pool.submit(aside.sync) for aside in asides]:
         done.result()
 

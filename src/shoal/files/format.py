@@ -9,7 +9,7 @@ from shoal.errors import ReleaseError
 
 
 def check_format(found: Any, newest: int, what: str) -> None:
-    """Refuse a format that a later version of Shoal writes; ValueError where `found` is no format at all.
+    """Refuse a format that a later version of Shoal writes; ValueError if `found` is not a format at all.
 
     Parameters
     ----------

@@ -15,12 +15,12 @@ from typing import Any
 from shoal.files.durable import sync
 
 PATIENCE = 1.0
-"""Seconds for which a writer waits: a process that only asks whether someone writes is gone long before."""
+"""Seconds for which a writer waits: a process that only checks for a writer is done long before."""
 
 
 @dataclass(frozen=True)
 class Journal:
-    """Lines that survive a crash: what a killed writer left unfinished is not there."""
+    """Lines that survive a crash: an unfinished line of a killed writer is ignored."""
 
     path: Path
 
@@ -49,7 +49,7 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-        """The way to append a line, for one writer at a time; BlockingIOError where there is another."""
+        """Append lines, one writer at a time; BlockingIOError if there is another."""
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             _lock(descriptor)

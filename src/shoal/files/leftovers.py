@@ -1,4 +1,4 @@
-"""What killed processes have left behind: it is known by its lock, which ends with its process, and not by its age."""
+"""What killed processes left behind: recognised by its lock, which ends with its process, not by its age."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Whoever begins something in a folder, or sweeps it, does so alone: nothing is seen there before it is locked."""
+    """Serialise starting and sweeping in a folder: nothing is visible there before it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -23,7 +23,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def hold(path: Path) -> int:
-    """Lock what one is writing until the descriptor that is given back is closed."""
+    """Lock something being written until the returned descriptor is closed."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return descriptor

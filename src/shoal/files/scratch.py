@@ -1,4 +1,4 @@
-"""Folders for what is written aside: raw data, for its owner alone, and not for longer than the work takes."""
+"""Scratch folders: raw data, readable by their owner only, and removed when the work is done."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOCK = "lock"
 class ScratchFolder:
     """A temporary folder for its owner alone, locked while it is in use.
 
-    The lock ends with the process, however it ends; so the next one finds what a killed one has left.
+    The lock ends with the process, however it ends, so the next one finds what a killed one left.
     """
 
     path: Path
@@ -24,7 +24,7 @@ class ScratchFolder:
 
     @classmethod
     def make(cls, prefix: str, parent: Path | None = None) -> ScratchFolder:
-        """A new one; those of processes that died without removing theirs are removed."""
+        """Create one; those of dead processes are removed."""
         _sweep(prefix, Path(tempfile.gettempdir()) if parent is None else parent)
         path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         # Locked before it has its name, so that nobody finds it unlocked.

@@ -1,4 +1,4 @@
-"""A folder that appears whole or not at all."""
+"""A folder that appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from shoal.files.leftovers import abandoned, alone_in, hold, remove
 def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yield a temporary folder next to `target`; on success sync it to disk and rename it, on failure remove it.
 
-    A folder that is there, and not empty, is replaced only on request; the caller knows whether it may be. Replacing
-    takes two renames: whoever looks between them finds no folder, never half a one. The next to write there puts back
-    the earlier folder (`put_back`) if the process was killed between them.
+    An existing folder that is not empty is replaced only on request; the caller decides whether it may be. Replacing
+    takes two renames: between them there is no folder, never half of one. If the process is killed in between, the next
+    writer restores the earlier folder (`put_back`).
     """
     with folder_beside(target) as partial:
         try:
@@ -64,7 +64,7 @@ def _begin(target: Path, what: str) -> tuple[Path, int]:
 
 
 def put_back(target: Path) -> None:
-    """Put back the folder that a killed process was about to replace; remove it where the new one is in place."""
+    """Restore the folder that a killed process was about to replace; remove it if the new one is in place."""
     if not target.parent.is_dir():
         return
     try:
@@ -89,7 +89,7 @@ def _put_in_place(partial: Path, target: Path, *, overwrite: bool) -> None:
         shutil.rmtree(aside)
     else:
         try:
-            partial.rename(target)  # refused by the system where somebody else's release has appeared meanwhile
+            partial.rename(target)  # refused by the system if another release has appeared meanwhile
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                 raise ReleaseError(

@@ -56,7 +56,7 @@ class Alike:
         subjects = (*self.subjects, *(labels[row] for row in new))
         place_of_row = np.array([places[name] for name in named], dtype=np.int64)
         changed = [place for place, own in zip(place_of_row.tolist(), labels, strict=True) if subjects[place] != own]
-        # Whoever is new was absent in all releases before, as all other newcomers were.
+        # Newcomers were absent in all releases before, all alike.
         before = np.concatenate([self.classes, np.full(len(new), int(self.classes.max(initial=-1)) + 1)])
         now = np.zeros(len(names), dtype=np.int64)  # 0: absent
         now[place_of_row] = published_classes(release) + 1

@@ -58,7 +58,7 @@ class SequenceNLKAnonymity(Guarantee):
     k: int
 
     def __post_init__(self) -> None:
-        self.of_one_table  # noqa: B018 - refuses what is impossible with its own words
+        self.of_one_table  # noqa: B018 - refuses the impossible with its own message
 
     @property
     def of_one_table(self) -> NLKAnonymity:

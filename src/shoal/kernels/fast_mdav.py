@@ -40,7 +40,7 @@ from shoal.kernels.search_index import (
 
 SMALL = 600  # rows for which an index does not pay, least of all when it has to be compiled first
 _FEW = 60  # rows for which one that is there does not
-_LASTING = 4096  # rows for which it is not built anew
+_LASTING = 4096  # rows for which it is not rebuilt
 _COARSE = 4.0  # how much shorter than the longest row once was all may be before its steps are too coarse for them
 _PAYING = 8  # pairs found in about the time of building an index
 _ROUNDING = 2.0**-52

@@ -61,7 +61,7 @@ def first_window(counts: Ints, l: int, cost: Floats, beta: Floats, nodes: int | 
     wanted, proven = _solve(counts, l, cost, beta, nodes)
     if wanted is None or not _possible(counts, wanted, l):
         return FirstWindow(placed, suppressed, False)
-    # Laid out anew, because of equally good solutions the program gives any, in any order of homes.
+    # Laid out again, because the program returns any of several equally good solutions, with homes in any order.
     other = fill(counts, wanted)
     if loss(*other, cost, beta) <= step_by_step:
         return FirstWindow(*other, proven)

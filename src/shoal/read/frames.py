@@ -160,7 +160,7 @@ def _to_arrow(part: Any, rows: slice) -> Any:
     try:
         return pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        # Mixed objects: read as text, and let whoever needs numbers count what is none.
+        # Mixed objects: read as text; numeric columns report entries that are not numbers.
         missing = series.isna()
         return pa.array(
             [None if gone else str(entry) for entry, gone in zip(series, missing, strict=True)], pa.large_string()

@@ -74,7 +74,7 @@ def folder_of_store(address: str, folder: str) -> list[str]:
         files, place = _open_store(address)
         return [info.base_name for info in _list(files, f"{place.rstrip('/')}/{folder}")]
     except (pa.ArrowException, OSError, ValueError):
-        return []  # told by whoever reads the address itself
+        return []  # reported when the address itself is read
 
 
 def _fits(path: str, pattern: str) -> bool:

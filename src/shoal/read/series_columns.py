@@ -45,7 +45,7 @@ def _id_score(column: Profile) -> float:
     if "serial" in words_of(column.name):
         score -= 2.5  # of the device, which is exchanged; the point of supply stays
     if words_of(column.name) == ("name",):
-        score -= 1.5  # of whoever lives there
+        score -= 1.5  # belongs to the resident
     if words & {"record", "place"}:
         score -= 3
     if "account" in words:

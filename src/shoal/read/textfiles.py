@@ -153,7 +153,7 @@ def is_plain_file(file: SourceFile) -> bool:
     first = text.splitlines()[0] if text else ""
     separator = separator_of(text)
     if not first.strip() or separator not in _SEPARATORS:
-        # One column, or none: what is wrong with it is told by whoever reads it plainly.
+        # One column, or none: the plain reader reports what is wrong with it.
         return separator == " " and " " not in first.strip() and bool(first.strip())
     try:
         rows = find_table([*split_rows(text, separator), *split_rows(tail.decode("utf-8", "ignore"), separator)])

@@ -96,7 +96,7 @@ def agreement_text(agreement: Agreement, certificate: Certificate) -> str:
     return _template().render(
         recipient=_plain(agreement.recipient),
         purpose=_plain(agreement.purpose),
-        contact=_plain(agreement.contact or "whoever handed over this release"),
+        contact=_plain(agreement.contact or "the person who handed over this release"),
         expires=agreement.expires.isoformat(),
         data_file=data_file,
         data_sha256=certificate.files[data_file].sha256,

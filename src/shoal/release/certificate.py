@@ -21,7 +21,7 @@ from shoal.files.format import refuse_later
 FILE_NAME = "release.json"
 AGREEMENT_FILE: Literal["AGREEMENT.md"] = "AGREEMENT.md"
 FORMAT: Literal[1] = 1
-"""What is written today; verify reads every earlier one."""
+"""The current format; verify reads every earlier one."""
 
 LARGEST = 1 << 26
 """Largest size of a certificate, 64 MiB: one with 65 536 parts in two tables has 20."""
@@ -141,10 +141,10 @@ class EventColumnsPart(_Part):
 
 
 class ColumnsPart(_Part):
-    """Which columns left and how many that had a role stayed. Only profiles and scenarios have bands; only envelopes
-    pattern times, where their words are of other instants than the ranges, and the number of instants that words were
-    formed over, where not all of them are published. Sensitive columns, and those that groups do not cross, stand in
-    the table of attributes, with these types."""
+    """Which columns are published, and how many columns with a role are withheld. Only profiles and scenarios have
+    bands. Only envelopes have pattern times, if their words cover other instants than the ranges, and the number of
+    instants that words were formed over, if not all of them are published. Sensitive columns, and columns that groups
+    do not cross, are in the table of attributes, with these types."""
 
     published: tuple[str, ...]
     channels: tuple[str, ...] = Field(min_length=1)

@@ -24,7 +24,7 @@ class Source:
     """Where events come from."""
 
     def blocks(self, stop: Stop) -> Iterator[Block]:
-        """What has arrived, again and again, until the input ends or a stop is asked for."""
+        """Yield what has arrived, repeatedly, until the input ends or a stop is requested."""
         raise NotImplementedError
 
     def acknowledge(self, block: Block) -> None:

@@ -154,8 +154,8 @@ _HEAD = struct.Struct("<QI")  # bytes and CRC-32 of the content
 class BlockLog:
     """The log of what has arrived since the last checkpoint, on disk before anything is published.
 
-    A stream is a function of its state and of the events after it, so that blocks taken in again publish the same bytes
-    under the same names. One record per block and one sync per record: whatever a block causes is covered by it. The
+    A stream is a function of its state and of the events after it, so replayed blocks publish the same bytes under the
+    same names. There is one record per block and one sync per record, which covers everything the block causes. The
     file is for its owner alone. An empty record is the end of the input.
 
     Parameters

@@ -114,7 +114,7 @@ class IncrementalMicroaggregation(GrowingPanel):
         self._alike = self._before
 
     def _place(self, present: Panel) -> None:
-        """Give newcomers cells of their own, if they are enough."""
+        """Give newcomers their own cells, if there are enough."""
         rows = self._newcomers(present)
         if not len(rows):
             return
@@ -185,7 +185,7 @@ class IncrementalMicroaggregation(GrowingPanel):
         return cls(method, spare=facts["spare"], join=facts["join"])
 
     def _is_sound(self) -> bool:
-        """Cells must have k subjects each that began together, and not be finer than what was published."""
+        """Each cell must have k subjects that began together, and cells must not be finer than what was published."""
         cells = pl.DataFrame(
             {"cell": self._cells, "subject": self._subjects, "since": self._since, "alike": self._alike},
             schema_overrides={"subject": pl.String},

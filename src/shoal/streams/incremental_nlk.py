@@ -34,7 +34,7 @@ _STRATEGIES = ("optimal", "cluster")
 class IncrementalNLK(GrowingPanel):
     """The method `NLK` on a panel that grows, so that all releases together are (n, l, k)-anonymous.
 
-    Each stretch is grouped anew at each of its instants. Someone who knows n readings, in whichever releases, infers
+    Each stretch gets new groups at each of its instants. Someone who knows n readings, in whichever releases, infers
     fewer than l - n others in all of them (`SequenceNLKAnonymity`). The rules:
 
     - A series may be in a group below `k`, mostly alone, at l - n - 1 instants in all. Each release uses up `alone` of
@@ -42,8 +42,9 @@ class IncrementalNLK(GrowingPanel):
     - A member without all readings of a stretch is absent from its release. If fewer than `k` are absent, further ones
       are left out, drawn at random, so that `k` are.
     - Newcomers are withheld until at least `k` of them have all readings of a stretch. Then they begin together.
-    - Subjects have one series each, and stretches at least `l` instants. Stretches come in the order of time. One that
-      comes again, with the same readings, gives the same and is not counted twice; with others it is refused.
+    - Subjects have one series each, and stretches at least `l` instants. Stretches come in the order of time. A
+      repeated stretch with the same readings gives the same result and is not counted twice; with other readings it is
+      refused.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ class KafkaDelivery:
             raise InputError(f"No broker answers at {servers}, or it has no transactions.") from None
 
     def last(self) -> bytes | None:
-        """The message that was sent last, if there is one."""
+        """The last message sent, if any."""
         kafka, topic = self._kafka, self._topic
         consumer = _consumer(topic)
         try:
@@ -167,7 +167,7 @@ def _consumer(topic: Topic) -> Any:
             "group.id": "shoal",  # the library wants one; nothing is stored under it
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
-            "auto.offset.reset": "error",  # an offset that is gone is an event that is lost: it must be told
+            "auto.offset.reset": "error",  # a missing offset is a lost event and must be reported
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
         }

@@ -53,7 +53,7 @@ class Lines(Source):
         self._arrived = time.monotonic()
 
     def blocks(self, stop: Stop) -> Iterator[Block]:
-        """What has arrived, again and again, until the input ends or a stop is asked for."""
+        """Yield what has arrived, repeatedly, until the input ends or a stop is requested."""
         rest: list[bytes] = []  # pieces of a line whose end has not come
         n_rest = 0
         while True:

@@ -146,7 +146,7 @@ class MqttDelivery:
         client.ack(message.mid, message.qos)
 
     def last(self) -> bytes | None:
-        """The message that was sent last, if there is one."""
+        """The last message sent, if any."""
         if not self._subscribed.wait(_PATIENCE):
             raise unreachable(self._topic)
         try:

@@ -175,7 +175,7 @@ def download_release(release: Name, studio: InStudio, session: Publisher) -> Res
 
 def zip_folder(folder: FilePath, name: str) -> IO[bytes]:
     """The files of a folder in one archive, by name, without dates or owners."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by whoever reads it
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by its reader
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(p for p in folder.rglob("*") if p.is_file()):
             entry = zipfile.ZipInfo(f"{name}/{path.relative_to(folder).as_posix()}")

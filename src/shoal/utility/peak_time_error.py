@@ -49,7 +49,7 @@ class PeakTimeError(DayMeasure):
     range: ClassVar[tuple[float, float]] = (0.0, 24.0)
 
     def of_days(self, curves: Floats, days: Days) -> Floats:
-        """Of each curve, day and channel the hour of the peak; NaN where nothing is observed."""
+        """The hour of the peak for each curve, day and channel; NaN if nothing is observed."""
         starts = [*days.starts.tolist(), len(days.day)]
         found = np.empty((len(curves), days.n_days, curves.shape[2]))
         for place in range(days.n_days):

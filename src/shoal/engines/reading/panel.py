@@ -189,7 +189,7 @@ def read_series(
     Parameters
     ----------
     engine
-        Where they shall lie.
+        Where they are stored.
     path
         A Parquet file or a folder of them: a path that driver and workers share, or any address Spark can read.
     id, time, value, subject, quasi, sensitive, other, layout, missing, align, duplicates, complete, quantity, timezone

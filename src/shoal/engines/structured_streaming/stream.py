@@ -67,11 +67,11 @@ def reposition_stream(
     certify: Callable[[Sequence[Path]], None] = lambda folders: None,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
-    """Publish events of many keys as they arrive, each key for itself. Returns the summary when the stream ends.
+    """Publish events of many keys as they arrive, each key separately. Returns the summary when the stream ends.
 
     For each value of `key` a folder `key=value` in `to` gets the files that `shoal stream` would write for the events
-    of that key alone. A stream that was stopped or killed goes on by the same call: nothing is lost or published twice.
-    Driver and workers must see `to` and `private` under the same path, and have Shoal installed.
+    of that key alone. A stopped or killed stream resumes with the same call: nothing is lost or published twice. Driver
+    and workers must see `to` and `private` under the same path, and have Shoal installed.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ def reposition_stream(
     to, private
         Folders for what is published, and for the state and Spark's checkpoint, which hold raw events.
     key
-        The column whose values are kept apart, such as a region or a tenant. They become names of folders, so they are
-        public. Events without one are counted and not published.
+        The column whose values are kept separate, such as a region or a tenant. They become names of folders, so they
+        are public. Events without one are counted and not published.
     order
         Columns by which the events of a batch come in the order of their arrival, such as the offset of a queue. Events
         that are equal in all of them come as Spark reads them.
@@ -92,7 +92,7 @@ def reposition_stream(
     flush
         Whether the end of the input is the end of the stream.
     source
-        A name for the input; another one is refused when the stream goes on.
+        A name for the input; another one is refused when the stream resumes.
     untyped, malformed
         Whether all columns are text because the source knows no types; the column that is not null for an event that
         could not be read.
