@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from naive.kp import naive_shape, naive_similarity, naive_word
 from shoal.errors import InputError, ParameterError
-from shoal.features.sax import MOST_LETTERS, PatternRepresentation, Sax, breakpoints, letters, parse, reconstruct, text
+from shoal.features.sax import MOST_LETTERS, Sax, breakpoints, letters, parse, reconstruct, text
 from strategies import small_panels
 
 LEVELS = st.integers(1, MOST_LETTERS)
@@ -131,8 +131,8 @@ def test_input_stays_as_it_is_also_when_locked():
     assert_array_equal(x, kept)
 
 
-def test_sax_is_a_pattern_representation():
-    sax: PatternRepresentation = Sax(7)
+def test_its_words_and_shapes_are_those_of_the_functions():
+    sax = Sax(7)
     x = np.random.default_rng(6).normal(size=(9, 5))
     assert (sax.name, sax.max_level) == ("sax", 7)
     assert_array_equal(sax.words(x, 4), letters(x, 4))

@@ -9,9 +9,10 @@ from numpy.testing import assert_array_equal
 from naive.refine import is_local_optimum, is_partition, sse
 from shoal.kernels import nearest_groups as nearest_groups_module
 from shoal.kernels import refine
+from shoal.kernels.arrays import renumber
 from shoal.kernels.mdav import mdav_groups
 from shoal.kernels.nearest_groups import nearest_groups
-from shoal.kernels.refine import refine_groups, renumber
+from shoal.kernels.refine import refine_groups
 from strategies import panels_with_k
 
 PLENTY = 10**9

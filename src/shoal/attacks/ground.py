@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,25 +48,6 @@ class Ground:
     def n_instants(self) -> int:
         """The common instants."""
         return len(self.times)
-
-
-class Clocked(Protocol):
-    """Anything with instants and channels: a panel, or the clock of one whose series are elsewhere."""
-
-    @property
-    def times(self) -> NDArray[Any]:
-        """The instants."""
-        ...
-
-    @property
-    def timezone(self) -> str | None:
-        """The time zone of days and hours."""
-        ...
-
-    @property
-    def n_channels(self) -> int:
-        """Values of a series at an instant."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,7 +230,7 @@ def shown_way(levels: Moments) -> int:
     return nearest
 
 
-def align(name: str, original: Clocked, published: Clocked) -> Alignment:
+def align(name: str, original: Panel, published: Panel) -> Alignment:
     """The instants both share."""
     if original.n_channels != published.n_channels:
         raise ParameterError(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.attacks.ground import NO_LEVELS, Alignment, Clocked, Ground, Rows, align, find_grounds, is_coarser
+from shoal.attacks.ground import NO_LEVELS, Alignment, Ground, Rows, align, find_grounds, is_coarser
 from shoal.errors import ParameterError
 from shoal.model import Moments, Panel
 from shoal.read.zones import local_times
@@ -28,7 +28,7 @@ class Periods:
     """How both are brought to common instants; None if the original has other instants than the release."""
 
 
-def find_periods(name: str, original: Clocked, published: Clocked) -> Periods:
+def find_periods(name: str, original: Panel, published: Panel) -> Periods:
     """Instants that the release lacks are known; if it has all, the first half is known and the second attacked."""
     same_kind = original.times.dtype.kind == published.times.dtype.kind
     outside = _outside(original.times, published.times) if same_kind else np.zeros(0, dtype=np.bool_)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
 from shoal.features.sax import letters, parse
 from shoal.model import Envelopes, Panel
+from shoal.model.rows import columns_of
 
 CELLS = 4_000_000  # pairs of target and cell worked on at a time, a few tens of MB
 
@@ -56,7 +56,7 @@ class Knowledge:
         columns: list[int] = []
         ends = np.empty((n, 0))  # without values all have the same envelope, that of no instant
         if values:
-            columns = _columns(original.times, published.times)
+            columns = columns_of(original.times, published.times)
             ends = published.ends + 0.0  # -0.0 and 0.0 are the same bound
         envelopes, envelope = _distinct(ends)
         width = envelopes.shape[1] // 2
@@ -144,7 +144,7 @@ class _Carriers:
 def _words(original: Panel, published: Envelopes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The distinct word of each published series, and of each target at each level in use."""
     assert published.pattern_times is not None
-    columns = _columns(original.times, published.pattern_times)
+    columns = columns_of(original.times, published.pattern_times)
     carried = parse(published.patterns)
     word, words, n_words = np.empty(len(carried), dtype=np.int64), [], 0
     for level in np.unique(published.levels).tolist():
@@ -166,13 +166,6 @@ def channel_letters(panel: Panel, level: int) -> NDArray[np.uint8]:
     by_channel = panel.cube.transpose(0, 2, 1)
     shape = by_channel.shape
     return letters(by_channel.reshape(-1, panel.n_instants), level).reshape(shape)
-
-
-def _columns(times: NDArray[Any], wanted: NDArray[Any]) -> list[int]:
-    places = {time: place for place, time in enumerate(times.tolist())}
-    if lacking := sum(time not in places for time in wanted.tolist()):
-        raise ParameterError(f"The release has {lacking} of {len(wanted)} instants that the original lacks.")
-    return [places[time] for time in wanted.tolist()]
 
 
 def _distinct(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -18,14 +18,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.attacks.ground import NOBODY, Clocked, Floats, Ground, Rows, Truth, count_readings, find_grounds
+from shoal.attacks.ground import NOBODY, Floats, Ground, Rows, Truth, count_readings, find_grounds
 from shoal.errors import ParameterError
 from shoal.kernels.likeness import most_alike
 from shoal.model import Moments, Panel
 from shoal.read.zones import local_times
 
 
-def has_slices(original: Clocked, published: Clocked) -> bool:
+def has_slices(original: Panel, published: Panel) -> bool:
     """Whether the original has dates and the release only numbers, few enough to be positions in a slice."""
     return (
         original.times.dtype.kind == "M"

@@ -127,7 +127,8 @@ def _tells_observed(certificate: Mapping[str, Any], minimum_group: int) -> bool:
     if certificate["form"] == "envelopes" or method["figures"].get("gaps_covered") == 0:
         return True  # gaps are refused there, and none was covered here
     if "missing" in reading and "keep" not in reading["missing"]:
-        return True  # read without gaps These two publish nothing at an instant where fewer than this were observed.
+        return True  # read without gaps
+    # These two publish nothing at an instant where fewer than this were observed.
     enough = {"microaggregation": "k", "scope-aggregation": "size"}.get(method["name"])
     return enough is not None and int(method["parameters"][enough]) >= minimum_group
 

@@ -52,7 +52,7 @@ def make_closed_folder(folder: Path, candidate: Candidate, settings: ClosedPart)
     _write(folder, table, settings)
 
 
-def find_closed_folder(path: Path, settings: ClosedPart | None = None) -> Path:
+def find_closed_folder(path: Path) -> Path:
     """The closed folder for a path: the folder itself, or the one next to a release, created if necessary."""
     if (path / SETTINGS).is_file():
         return path
@@ -65,8 +65,8 @@ def find_closed_folder(path: Path, settings: ClosedPart | None = None) -> Path:
     outcome = verify(path)
     if outcome.findings:
         raise ReleaseError(f"No answers from a release that does not verify: {outcome.findings[0]}.")
-    given = settings or ClosedPart()
-    _write(beside, cells_of_release(load_release(path), given.minimum_group), given)
+    settings = ClosedPart()
+    _write(beside, cells_of_release(load_release(path), settings.minimum_group), settings)
     return beside
 
 

@@ -204,10 +204,7 @@ class _Population(Scheme):
         self._asked: tuple[int, ...] = ()
 
     def _next_instant(self) -> None:
-        if self._asked and self.w > 1:
-            self._resting.append(self._asked)
-        elif self.w > 1:
-            self._resting.append(())
+        self._resting.append(self._asked)
         self._asked = ()
 
     def _draw(self, n: int) -> tuple[int, ...]:

@@ -23,7 +23,13 @@ _TINY = 1e-12
 
 def logistic_diagonal(x: Floats, pairs: Pairs, penalty: float) -> Floats:
     """Minimise Σ log(1 + exp(∓(b - Σ a_t z_t²))) + penalty Σ a_t over a ≥ 0 and b; convex."""
-    squares, signs, weights = _squares(x, pairs), _signs(pairs.similar), _balanced(pairs.similar)
+    found = logistic_weights(_squares(x, pairs), pairs.similar, penalty)
+    return np.diag(np.sqrt(np.maximum(found[:-1], 0.0)))
+
+
+def logistic_weights(squares: Floats, similar: Booleans, penalty: float, steps: int = STEPS) -> Floats:
+    """The weights a_t of that minimum and, last, b, from the squared differences z_t² of each pair."""
+    signs, weights = _signs(similar), _balanced(similar)
 
     def loss(p: Floats) -> tuple[float, Floats]:
         margin = signs * (p[-1] - squares @ p[:-1])
@@ -31,9 +37,9 @@ def logistic_diagonal(x: Floats, pairs: Pairs, penalty: float) -> Floats:
         value = weights @ np.logaddexp(0.0, -margin) + penalty * p[:-1].sum()
         return float(value), np.append(penalty - pull @ squares, pull.sum())
 
-    start = np.append(np.full(x.shape[1], 1.0 / max(float(squares.sum(axis=1).mean()), _TINY)), 1.0)
-    found = _minimize(loss, start, [(0.0, None)] * x.shape[1] + [(None, None)])
-    return np.diag(np.sqrt(np.maximum(found[:-1], 0.0)))
+    n = squares.shape[1]
+    start = np.append(np.full(n, 1.0 / max(float(squares.sum(axis=1).mean()), _TINY)), 1.0)
+    return _minimize(loss, start, [(0.0, None)] * n + [(None, None)], steps)
 
 
 def logistic_full(x: Floats, pairs: Pairs, penalty: float) -> Floats:
@@ -196,10 +202,11 @@ def _minimize(
     loss: Callable[[Floats], tuple[float, Floats]],
     start: Floats,
     bounds: list[tuple[float | None, float | None]] | None = None,
+    steps: int = STEPS,
 ) -> Floats:
     from scipy.optimize import minimize
 
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
     return np.asarray(found.x, dtype=np.float64)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,35 +18,6 @@ MOST_LETTERS = 20
 """The highest level: the letters 'a' to 't'."""
 
 _FIRST = ord("a")
-
-
-class PatternRepresentation(Protocol):
-    """Words for the shape of series, from coarse to fine, and back from a word to a shape.
-
-    Level 1 has one word, which says nothing. Words are arrays (series, letters) of small numbers. Levels need not be
-    nested: two series may share a word at one level but not at a lower one.
-    """
-
-    @property
-    def name(self) -> str:
-        """The word for it."""
-
-    @property
-    def max_level(self) -> int:
-        """The finest level."""
-
-    @property
-    def n_channels(self) -> int:
-        """The number of channels in a row, one after another."""
-
-    def words(self, x: NDArray[np.float64], level: int) -> NDArray[np.uint8]:
-        """One word per series of x (series, instants)."""
-
-    def reconstruct(self, letters: NDArray[np.uint8], levels: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The shape that each word stands for, (series, instants)."""
-
-    def similarity(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The similarity of two reconstructed shapes, row by row; larger is more similar."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +32,9 @@ class Sax:
     Words of one level do not refine those of the level before: -0.2 and 0.2 are 'a' and 'b' at level 2, and both 'b' at
     level 3.
 
+    Rows with several channels contain the instants of the first channel, then those of the next. Each channel is
+    normalised separately, and their words, all of one level, follow one another.
+
     Examples
     --------
     >>> sax = Sax()
@@ -68,6 +42,8 @@ class Sax:
     ('aabc', 'bbbb')
     >>> sax.reconstruct(parse(["abc"]), np.array([3])).round(2).tolist()
     [[-0.97, 0.0, 0.97]]
+    >>> text(Sax(n_channels=2).words(np.array([[1.0, 2.0, 900.0, 100.0]]), 2))
+    ('abba',)
 
     References
     ----------
@@ -76,76 +52,36 @@ class Sax:
     """
 
     name: ClassVar[str] = "sax"
-    n_channels: ClassVar[int] = 1
 
     max_level: int = MOST_LETTERS
+    n_channels: int = 1
 
     def __post_init__(self) -> None:
         _refuse_level(self.max_level)
 
     def words(self, x: NDArray[np.float64], level: int) -> NDArray[np.uint8]:
-        """The letters of every series at a level."""
-        return letters(x, level)
+        """The letters of every series (series, instants) at a level; level 1 has one word, which says nothing."""
+        return letters(by_channel(x, self.n_channels), level).reshape(x.shape)
 
     def reconstruct(self, letters: NDArray[np.uint8], levels: NDArray[np.int64]) -> NDArray[np.float64]:
         """Each letter as the probabilistic median of its range."""
-        return reconstruct(letters, levels)
+        levels = np.repeat(np.asarray(levels), self.n_channels)
+        return reconstruct(by_channel(letters, self.n_channels), levels).reshape(letters.shape)
 
     def similarity(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Cosine of the vectors of all differences between two instants, row by row.
+        """Cosine of the vectors of all differences between two instants, row by row; the mean over the channels.
 
         This is the correlation of the two shapes. A constant shape has similarity 1 to another constant one, and 0 to
         any other.
         """
+        if self.n_channels > 1:
+            a, b = (by_channel(x, self.n_channels) for x in np.broadcast_arrays(a, b))
         a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
         norms = np.sqrt((a * a).sum(axis=1)), np.sqrt((b * b).sum(axis=1))
         flat = norms[0] <= _FLAT, norms[1] <= _FLAT
         size = np.where(flat[0] | flat[1], 1.0, norms[0] * norms[1])
         cosine: NDArray[np.float64] = np.where(flat[0] | flat[1], flat[0] & flat[1], (a * b).sum(axis=1) / size)
-        return cosine
-
-
-@dataclass(frozen=True)
-class ChannelWords:
-    """The words of several channels one after another, each channel normalised separately, all at one level.
-
-    Rows contain the instants of the first channel, then those of the next.
-
-    Examples
-    --------
-    >>> words = ChannelWords(Sax(), 2)
-    >>> text(words.words(np.array([[1.0, 2.0, 900.0, 100.0]]), 2))
-    ('abba',)
-    """
-
-    of_each: PatternRepresentation
-    n_channels: int
-
-    @property
-    def name(self) -> str:
-        """The shape of each channel's word."""
-        return self.of_each.name
-
-    @property
-    def max_level(self) -> int:
-        """The finest level."""
-        return self.of_each.max_level
-
-    def words(self, x: NDArray[np.float64], level: int) -> NDArray[np.uint8]:
-        """One joined word per series."""
-        return self.of_each.words(by_channel(x, self.n_channels), level).reshape(x.shape)
-
-    def reconstruct(self, letters: NDArray[np.uint8], levels: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The shapes of the channels one after another."""
-        levels = np.repeat(np.asarray(levels), self.n_channels)
-        return self.of_each.reconstruct(by_channel(letters, self.n_channels), levels).reshape(letters.shape)
-
-    def similarity(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The mean over the channels."""
-        a, b = np.broadcast_arrays(a, b)
-        found = self.of_each.similarity(by_channel(a, self.n_channels), by_channel(b, self.n_channels))
-        mean: NDArray[np.float64] = found.reshape(-1, self.n_channels).mean(axis=1)
-        return mean
+        return cosine if self.n_channels == 1 else cosine.reshape(-1, self.n_channels).mean(axis=1)
 
 
 _FLAT = 1e-9  # two letters differ by more than 0.1

@@ -22,10 +22,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Floats, Ints, renumber
 from shoal.kernels.mdav import mdav_groups
 from shoal.kernels.nearest_groups import distance, means_and_loss
-from shoal.kernels.refine import refine_groups, renumber
+from shoal.kernels.refine import refine_groups
 
 HOT, COLD = 0.6, 0.04  # t at the start and the end of an annealing
 CYCLES = (0.2, 0.5, 1.0)  # after which share of the rounds each annealing ends; the longest usually wins

@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from shoal.kernels.arrays import Floats, Ints
-from shoal.kernels.refine import refine_near, renumber
+from shoal.kernels.arrays import Floats, Ints, renumber
+from shoal.kernels.refine import refine_near
 
 MOST_IN_BLOCK = 4000  # rows
 LEAST_GROUPS_IN_BLOCK = 100  # where groups are large, a block has more rows

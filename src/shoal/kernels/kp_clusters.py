@@ -31,7 +31,7 @@ import math
 import numpy as np
 from numba import njit
 
-from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.kernels.arrays import Bools, Floats, Ints, renumber
 
 SEED_ROUNDS = 3
 LARGE = 2000
@@ -159,14 +159,6 @@ def split_sets(x: Floats, sets: Ints, least: int, large: int = LARGE) -> Ints:
     order = np.argsort(sets, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(sets))])
     begins = _split_all(x, order, starts, least, large)
-    return by_first_row(order, np.cumsum(begins) - 1)
-
-
-def by_first_row(order: Ints, labels: Ints) -> Ints:
-    """The labels of `order`'s rows in row order, numbered again by the first row that has them."""
     found = np.empty(len(order), dtype=np.int64)
-    found[order] = labels
-    _, first, numbers = np.unique(found, return_index=True, return_inverse=True)
-    place = np.empty(len(first), dtype=np.int64)
-    place[np.argsort(first)] = np.arange(len(first))
-    return place[numbers.reshape(-1)]
+    found[order] = np.cumsum(begins) - 1
+    return renumber(found)

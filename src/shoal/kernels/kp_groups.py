@@ -21,7 +21,7 @@ the total value loss (0.6 % on a million random walks of ten instants).
 import numpy as np
 from numba import njit
 
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Floats, Ints, renumber
 from shoal.kernels.kp_index import BoxTree, cheapest, make_tree, take
 
 EXACT_UP_TO = 50_000
@@ -59,10 +59,7 @@ def form_groups(low: Floats, high: Floats, sizes: Ints, k: int, done: Ints, exac
             break
         by_loss = by_loss[groups[by_loss] < 0]
     _join_rest(low, high, sizes, groups, n_groups)
-    _, first, numbers = np.unique(groups, return_index=True, return_inverse=True)
-    place = np.empty(len(first), dtype=np.int64)
-    place[np.argsort(first)] = np.arange(len(first))
-    return place[numbers.reshape(-1)]
+    return renumber(groups)
 
 
 @njit(cache=True, nogil=True)

@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from shoal.kernels.arrays import Bools, Ints
+from shoal.kernels.arrays import Bools, Ints, renumber
 
 Words = Callable[[int], NDArray[np.uint8]]
 """Level to the letters of all rows at that level, (rows, letters)."""
@@ -173,13 +173,10 @@ def _split(nodes: _Nodes, waiting: Ints, letters: NDArray[np.uint8], p: int, lev
 
 
 def _as_leaves(of_row: Ints, level: Ints, p: int) -> Leaves:
-    used, first, leaf = np.unique(of_row, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(used), dtype=np.int64)
-    place[order] = np.arange(len(used))
-    leaf = place[leaf.reshape(-1)]
+    leaf = renumber(of_row)
+    first = np.unique(leaf, return_index=True)[1]
     good: Bools = np.bincount(leaf) >= p
-    return Leaves(leaf, level[used[order]], first[order], good)
+    return Leaves(leaf, level[of_row[first]], first, good)
 
 
 def recycle(words: Words, levels: Ints, p: int) -> tuple[Ints, Ints]:

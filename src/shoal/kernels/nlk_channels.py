@@ -22,10 +22,10 @@ import heapq
 import numpy as np
 from numba import njit
 
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Floats, Ints, renumber
 from shoal.kernels.mdav import mdav_groups
 from shoal.kernels.nlk_intervals import Labels, Loss, Representative, publish_labels
-from shoal.kernels.refine import refine_groups, renumber
+from shoal.kernels.refine import refine_groups
 
 CHANGES_PER_SERIES = 2000  # that refining looks at, at each instant
 

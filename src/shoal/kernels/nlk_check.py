@@ -34,23 +34,9 @@ class Breach(NamedTuple):
     nodes: int
 
 
-def find_breach(
-    labels: NDArray[np.int32],
-    subjects: Ints,
-    n: int,
-    l: int,
-    k: int,
-    limit: int,
-    crowds: NDArray[np.int32] | None = None,
-) -> Breach:
-    """Search a panel of labels (series, instants) for a breach, opening at most `limit` nodes; n < l <= instants.
-
-    Where the labels are those of a part of the panel, `crowds` are the sizes that their groups have in all of it. Each
-    subject has one series then, and with a series in question everyone is there who shares a value with it.
-    """
+def find_breach(labels: NDArray[np.int32], subjects: Ints, n: int, l: int, k: int, limit: int) -> Breach:
+    """Search a panel of labels (series, instants) for a breach, opening at most `limit` nodes; n < l <= instants."""
     groups = make_groups(labels, subjects)
-    if crowds is not None:
-        np.put_along_axis(groups.crowd, groups.start, np.ascontiguousarray(crowds.T), axis=1)
     small = small_instants(groups, k)
     counts = small.sum(axis=1)
     most = int(counts.max())

@@ -14,7 +14,7 @@ Threads only share out independent sums.
 import numpy as np
 from numba import njit
 
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Floats, Ints, renumber
 from shoal.kernels.group_changes import (
     LARGEST_IN_CYCLE,
     State,
@@ -172,15 +172,6 @@ def _searched(y: Floats, labels: Ints, near: Ints, nearest: Ints, k: int, limit:
     noise = 4.0 * float(np.finfo(np.float64).eps) * float(np.abs(y).max(initial=0.0)) * y.shape[1] ** 0.5
     _search(state, near, nearest, k, noise, times, limit)
     return state.labels, int(times[-1][1])
-
-
-def renumber(labels: Ints) -> Ints:
-    """The same groups, numbered from 0 in the order of their first rows."""
-    _, first_rows, groups = np.unique(labels, return_index=True, return_inverse=True)
-    ranks = np.empty(first_rows.shape[0], dtype=np.int64)
-    ranks[np.argsort(first_rows)] = np.arange(first_rows.shape[0])
-    numbered: Ints = ranks[groups.reshape(-1)]
-    return numbered
 
 
 def _cut_large(y: Floats, labels: Ints, k: int, limit: int) -> int:

@@ -15,7 +15,7 @@ from shoal.features.labelled import FEWEST_OF_EACH, Fold, HeldOut, Pairs, as_pai
 from shoal.features.linear_metric import mixture, scale_inputs
 from shoal.features.linear_objectives import SOLVERS
 from shoal.labels.labels import Decided, Labels, decided_pairs, labelled_pairs
-from shoal.model.parameters import check_choice
+from shoal.model.parameters import check_choice, check_whole
 
 if TYPE_CHECKING:
     from shoal.labels.task import LabelTask
@@ -83,8 +83,7 @@ def curve(
 
     A deep metric is learned three times for each point, which takes a minute; a linear one a second.
     """
-    if isinstance(steps, bool) or steps < 1:
-        raise ParameterError("steps must be a whole number of at least 1.")
+    check_whole("steps", steps, 1)
     method = _method(metric, seed)
     found = decided_pairs(labels)
     if not _enough(found.similar):

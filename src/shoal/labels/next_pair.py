@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.features.interests import ends_of
 from shoal.features.labelled import one_thread
+from shoal.features.linear_objectives import logistic_weights
 from shoal.labels.labels import Decided, Label, Labels, decided_pairs, refuse_foreign
 from shoal.labels.questions import (
     APART,
@@ -125,30 +126,14 @@ def _margins(values: NDArray[np.float64], known: Decided, pool: tuple[Positions,
     b - Σ a_t z_t² for z = x - y, with a ≥ 0 and b that minimise Σ log(1 + exp(∓(b - Σ a_t z_t²))) + PENALTY Σ a_t over
     the labelled pairs, where similar and dissimilar ones have the same total weight.
     """
-    from scipy.optimize import minimize
-    from scipy.special import expit
-
     scale = float(values.std()) or 1.0
 
     def squares(left: Positions, right: Positions) -> NDArray[np.float64]:
         apart = (values[left] - values[right]) / scale
         return apart * apart
 
-    given, signs = squares(known.left, known.right), np.where(known.similar, 1.0, -1.0)
-    n_similar = int(known.similar.sum())
-    weights = np.where(known.similar, 0.5 / n_similar, 0.5 / (len(signs) - n_similar))
-
-    def loss(p: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margin = signs * (p[-1] - given @ p[:-1])
-        pull = -weights * signs * expit(-margin)
-        value = weights @ np.logaddexp(0.0, -margin) + PENALTY * p[:-1].sum()
-        return float(value), np.append(PENALTY - pull @ given, pull.sum())
-
-    n = given.shape[1]
-    start = np.append(np.full(n, 1.0 / max(float(given.sum(axis=1).mean()), 1e-12)), 1.0)
-    bounds = [(0.0, None)] * n + [(None, None)]
     with one_thread():
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS}).x
+        found = logistic_weights(squares(known.left, known.right), known.similar, PENALTY, _STEPS)
         margins: NDArray[np.float64] = found[-1] - squares(*pool) @ found[:-1]
     return margins
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,16 +83,7 @@ def secret_parameters(method: Method) -> dict[str, Any]:
     return {name: value for name, value in method.parameters.items() if name in SECRET}
 
 
-class MayHaveGaps(Protocol):
-    """A panel, in memory or on an engine."""
-
-    @property
-    def n_missing(self) -> int:
-        """Number of missing cells."""
-        ...
-
-
-def refuse_gaps(method: Method, panel: MayHaveGaps) -> None:
+def refuse_gaps(method: Method, panel: Panel) -> None:
     """For methods that have no rule for missing values."""
     if panel.n_missing:
         raise ParameterError(

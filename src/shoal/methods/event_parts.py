@@ -1,38 +1,17 @@
-"""Shared by methods for events: one snapshot in plain columns, and snapshots combined."""
+"""Shared by methods for events: which snapshots are eligible, and snapshots combined."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, ParameterError
-from shoal.guarantees.event_groups import counted_codes
 from shoal.kernels.arrays import Ints
 from shoal.model import EventTables
 from shoal.model.event_codes import as_numbers
-from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import TIME
-
-
-class Snapshot(NamedTuple):
-    """The events that are published at one instant."""
-
-    frame: pl.DataFrame
-    """`time`, quasi-identifiers, sensitive value."""
-    codes: Ints
-    """Sensitive values as numbers from 0, in their order."""
-    n_values: int
-
-    @staticmethod
-    def of(events: pl.DataFrame, quasi: Sequence[str], sensitive: str, l: int) -> Snapshot:
-        """Plain columns of an l-eligible snapshot; any other is refused."""
-        frame = plain_types(events[[TIME, *quasi, sensitive]])
-        codes, n_values = counted_codes(frame[sensitive])
-        refuse_ineligible(frame[TIME], codes, l)
-        return Snapshot(frame, codes, n_values)
 
 
 def value_codes(column: pl.Series) -> tuple[Ints, int]:

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.guarantees.event_groups import counted_codes
 from shoal.kernels.arrays import Ints
 from shoal.kernels.mondrian import mondrian_groups
-from shoal.methods.event_parts import Snapshot, value_codes
+from shoal.methods.event_parts import refuse_ineligible, value_codes
 from shoal.model import EventTables
-from shoal.model.event_kinds import as_text, coarse_names, is_number
+from shoal.model.event_kinds import as_text, coarse_names, is_number, plain_types
 from shoal.model.event_tables import TIME
 
 
@@ -47,8 +48,10 @@ def generalise(events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l:
     K. LeFevre, D. DeWitt, R. Ramakrishnan, "Mondrian multidimensional k-anonymity", 2006; l-diversity as in A.
     Machanavajjhala, J. Gehrke, D. Kifer, M. Venkitasubramaniam, "l-diversity", 2006.
     """
-    snapshot = Snapshot.of(events, quasi, sensitive, l)
-    frame = without_nan(snapshot.frame, quasi)
+    frame = plain_types(events[[TIME, *quasi, sensitive]])
+    codes, _ = counted_codes(frame[sensitive])
+    refuse_ineligible(frame[TIME], codes, l)
+    frame = without_nan(frame, quasi)
     names = [TIME, *(name for column in quasi for name in coarse_names(column, frame.schema[column])), sensitive]
     if len(set(names)) != len(names) or set(quasi) & {
         n for c in quasi for n in coarse_names(c, frame.schema[c]) if n != c
@@ -57,7 +60,7 @@ def generalise(events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l:
             "Two columns would be published under one name: a coarse number gets the column's name with _low and "
             "_high. Rename one."
         )
-    groups = close_groups(frame.select(quasi), snapshot.codes, l)
+    groups = close_groups(frame.select(quasi), codes, l)
     records = frame.select(TIME).hstack(coarse_columns(frame.select(quasi), groups)).hstack(frame.select(sensitive))
     return EventTables(records.sort(names), None, tuple(quasi), sensitive)
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.features.sax import MOST_LETTERS, ChannelWords, PatternRepresentation, Sax, text
+from shoal.features.sax import MOST_LETTERS, Sax, text
 from shoal.features.shapes import channel_distances, unit_channels
 from shoal.guarantees import KPAnonymity, LDiversity
 from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
+from shoal.kernels.arrays import renumber
 from shoal.kernels.kp_clusters import split_sets
 from shoal.kernels.kp_groups import boxes_of, form_groups
 from shoal.kernels.kp_leftovers import join_bad_leaves
@@ -206,10 +207,9 @@ class KP(Method):
         return KPAnonymity(int(self.k), int(self.p))
 
     @property
-    def representation(self) -> PatternRepresentation:
+    def representation(self) -> Sax:
         """What patterns are written in."""
-        words = Sax(int(self.max_level))
-        return words if len(self._scales) == 1 else ChannelWords(words, len(self._scales))
+        return Sax(int(self.max_level), len(self._scales))
 
     @property
     def shard_plan(self) -> ShardPlan:
@@ -420,14 +420,11 @@ def _shard_moments(number: int, panel: Panel) -> Moments:
 
 def _numbered(leaf: NDArray[np.int64], level: NDArray[np.int64], bad_rows: NDArray[np.int64]) -> Leaves:
     """Leaves without the empty ones, numbered by first row."""
-    used, first, leaf = np.unique(leaf, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(used), dtype=np.int64)
-    place[order] = np.arange(len(used))
-    leaf = place[leaf.reshape(-1)]
-    good = np.ones(len(used), dtype=np.bool_)
-    good[leaf[bad_rows]] = False
-    return Leaves(leaf, level[used[order]], first[order], good)
+    numbered = renumber(leaf)
+    first = np.unique(numbered, return_index=True)[1]
+    good = np.ones(len(first), dtype=np.bool_)
+    good[numbered[bad_rows]] = False
+    return Leaves(numbered, level[leaf[first]], first, good)
 
 
 def _in_layers(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.features.sax import PatternRepresentation
+from shoal.features.sax import Sax
 from shoal.features.shapes import channel_distances, unit_channels
 from shoal.kernels.kp_clusters import split_sets
 
@@ -29,9 +29,7 @@ class Words(NamedTuple):
     of_row: NDArray[np.int64]
 
 
-def with_mean_words(
-    x: NDArray[np.float64], subgroups: NDArray[np.int64], words: Words, representation: PatternRepresentation
-) -> Words:
+def with_mean_words(x: NDArray[np.float64], subgroups: NDArray[np.int64], words: Words, representation: Sax) -> Words:
     """The same words, but for each subgroup, numbered from 0, whose mean shape is nearer to its rows its word."""
     n_channels = representation.n_channels
     shapes = unit_channels(x, n_channels)
@@ -53,7 +51,7 @@ def with_mean_words(
 
 
 def with_near_shapes(
-    x: NDArray[np.float64], groups: NDArray[np.int64], p: int, words: Words, representation: PatternRepresentation
+    x: NDArray[np.float64], groups: NDArray[np.int64], p: int, words: Words, representation: Sax
 ) -> Words:
     """The same words, but in each group, numbered from 0, where they are nearer to its rows those of near shapes."""
     n_channels = representation.n_channels

@@ -115,11 +115,11 @@ def supply_of(placed: Ints, unplaced: Ints) -> Ints:
 
 
 def place(
-    supply: Ints, n_left: int, n_places: int, l: int, cost: Floats, beta: Floats, share: float, nodes: int | None = None
+    supply: Ints, n_left: int, n_places: int, l: int, cost: Floats, beta: Floats, share: float
 ) -> tuple[Ints, Ints, bool] | None:
     """Placed and unplaced events of the least loss, and whether that is proven; None if none was found.
 
-    Where it is not proven, the best within `nodes` is given, by default a number that falls with the size.
+    Where it is not proven, the best within a number of nodes is given, which falls with the size.
     """
     w = len(cost)
     rows, value = np.nonzero(supply)
@@ -133,7 +133,7 @@ def place(
     otherwise = np.minimum(beta[value], ahead)
     gains = otherwise[cell] - cost[spot - home[cell]]
     counts = supply[rows, value]
-    chosen, proven = _solve(counts, value, cell, spot, gains, l, n_places, nodes)
+    chosen, proven = _solve(counts, value, cell, spot, gains, l, n_places)
     if chosen is None:
         return None
     by_home, by_place = np.zeros_like(supply), np.zeros((n_places, supply.shape[1]), dtype=np.int64)
@@ -148,7 +148,7 @@ def place(
 
 
 def _solve(
-    counts: Ints, value: Ints, cell: Ints, spot: Ints, gains: Floats, l: int, n_places: int, nodes: int | None
+    counts: Ints, value: Ints, cell: Ints, spot: Ints, gains: Floats, l: int, n_places: int
 ) -> tuple[Ints | None, bool]:
     """How many events of each cell each place gets, None if no solution was found; and whether it is proven best."""
     from scipy.optimize import Bounds, LinearConstraint, linprog, milp
@@ -168,12 +168,11 @@ def _solve(
     whole = np.rint(relaxed)
     if np.abs(relaxed - whole).max() < _NEAR and _eligible(whole, value[cell], spot, l, n_places):
         return whole.astype(np.int64), True
-    nodes = max(1, min(_WORK // n**2, _MOST_NODES)) if nodes is None else nodes
     found = milp(
         objective,
         integrality=np.concatenate([np.zeros(n), np.ones(n_places)]),
         constraints=LinearConstraint(matrix, -np.inf, most),
-        options={"mip_rel_gap": 0.0, "node_limit": nodes},
+        options={"mip_rel_gap": 0.0, "node_limit": max(1, min(_WORK // n**2, _MOST_NODES))},
         bounds=Bounds(0),
     )
     if found.x is None:

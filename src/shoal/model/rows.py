@@ -1,6 +1,8 @@
-"""Which original each published series is."""
+"""Which series and instants of the original a release has."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,3 +25,11 @@ def published_rows(n_original: int, n_published: int, rows: NDArray[np.int64] | 
     if (kept < 0).any() or (kept >= n_original).any():
         raise ParameterError(f"rows names positions that the original does not have; it has {n_original}.")
     return kept
+
+
+def columns_of(times: NDArray[Any], wanted: NDArray[Any]) -> list[int]:
+    """The columns of the original at the instants of a release."""
+    places = {time: place for place, time in enumerate(times.tolist())}
+    if lacking := sum(time not in places for time in wanted.tolist()):
+        raise ParameterError(f"The release has {lacking} of {len(wanted)} instants that the original lacks.")
+    return [places[time] for time in wanted.tolist()]

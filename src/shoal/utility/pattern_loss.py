@@ -12,7 +12,7 @@ from shoal.errors import ParameterError
 from shoal.features.sax import parse, reconstruct
 from shoal.features.shapes import channel_distances, unit_channels
 from shoal.model import Envelopes, Measure, Moments, Panel, Score, Tally
-from shoal.model.rows import published_rows
+from shoal.model.rows import columns_of, published_rows
 from shoal.model.score import Unit
 
 
@@ -89,14 +89,6 @@ def kept_rows(original: Panel, published: Envelopes | Panel, rows: NDArray[np.in
                 f"{n_missing} gaps."
             )
     return published_rows(original.n_series, published.n_series, rows)
-
-
-def columns_of(times: NDArray[Any], wanted: NDArray[Any]) -> list[int]:
-    """The columns of the original at the instants of a release."""
-    places = {time: place for place, time in enumerate(times.tolist())}
-    if lacking := sum(time not in places for time in wanted.tolist()):
-        raise ParameterError(f"The release has {lacking} of {len(wanted)} instants that the original lacks.")
-    return [places[time] for time in wanted.tolist()]
 
 
 def shape_times(published: Envelopes | Panel) -> NDArray[Any]:
