@@ -38,9 +38,14 @@ def test_groups_keep_to_k_and_lose_less_than_exact_mdav(small_blocks, rng, kind)
         assert sse(x, labels) < sse(x, naive_mdav(x, 3))
 
 
-@pytest.mark.parametrize("n", [400, 1000, 1003])
-def test_the_groups_are_the_same_for_any_number_of_threads(small_blocks, rng, n):
-    x = rng.integers(0, 9, size=(n, 5)).astype(float)
+def wide(rng, n, n_columns=24):
+    """Rows that are spread in all directions alike; others of these tests have few columns and so are flat."""
+    return rng.integers(0, 9, size=(n, n_columns)).astype(float)
+
+
+@pytest.mark.parametrize(("n", "n_columns"), [(400, 5), (1000, 5), (1003, 5), (400, 24), (1003, 24)])
+def test_the_groups_are_the_same_for_any_number_of_threads(small_blocks, rng, n, n_columns):
+    x = wide(rng, n, n_columns)
     alone = grouped(x)
     for threads in (2, 3):
         assert_array_equal(grouped(x, threads=threads), alone)
@@ -48,6 +53,7 @@ def test_the_groups_are_the_same_for_any_number_of_threads(small_blocks, rng, n)
 
 def test_every_round_lowers_the_loss_and_later_ones_cross_borders(small_blocks, rng, monkeypatch):
     x = rng.normal(size=(800, 4))
+    monkeypatch.setattr(blocks, "FLAT", 2.0)
     losses = []
     for n_rounds in (1, 2, 4):
         monkeypatch.setattr(blocks, "N_NEAR", (12, 16, 16, 24)[:n_rounds])
@@ -55,6 +61,30 @@ def test_every_round_lowers_the_loss_and_later_ones_cross_borders(small_blocks, 
     assert losses[0] > losses[1] > losses[2]
     whole = sse(x, refine_near(x, start(x, np.zeros(1, dtype=np.int64)), 3, PLENTY * len(x), 24))
     assert losses[2] - whole < 0.5 * (losses[0] - whole)  # most of what borders cost is won back
+
+
+@pytest.mark.parametrize(("n_columns", "is_flat"), [(3, True), (24, False)])
+def test_flat_rows_begin_with_mdav_in_larger_blocks(small_blocks, rng, monkeypatch, n_columns, is_flat):
+    monkeypatch.setattr(blocks, "MOST_IN_FLAT_BLOCK", 200)
+    sizes = []
+
+    def watched_start(rows, done):
+        sizes.append(len(rows))
+        return start(rows, done)
+
+    x = rng.normal(size=(400, n_columns))
+    assert (blocks._coordinates(x)[1] >= blocks.FLAT) == is_flat
+    labels = block_groups(x, 3, watched_start, PLENTY, np.zeros(1, dtype=np.int64), 1)
+    assert is_partition(labels, 3)
+    assert sum(sizes) == 400
+    assert (60 < max(sizes) <= 200) == is_flat
+
+
+def test_the_share_of_the_spread_is_that_of_the_leading_coordinates(rng):
+    x = rng.normal(size=(300, 20)) * np.linspace(3.0, 0.1, 20)
+    values = np.linalg.eigvalsh(np.cov(x.T))[::-1]
+    assert blocks._coordinates(x)[1] == pytest.approx(values[: blocks.N_COORDINATES].sum() / values.sum(), abs=0.01)
+    assert blocks._coordinates(np.ones((50, 20)))[1] == 1.0
 
 
 def test_a_panel_of_one_block_is_refined_from_exact_mdav(rng):

@@ -33,8 +33,13 @@ class SequenceNLKAnonymity(Guarantee):
 
     Parameters
     ----------
-    n, l, k
-        As of `NLKAnonymity`, over all releases.
+    n
+        Instants that are known about a series, in all releases together. Larger is a stronger adversary.
+    l
+        Total number of instants, in all releases together, that must not become known, including known ones; above n.
+        Smaller hides more.
+    k
+        Smallest number of subjects a value can be narrowed down to. Larger hides better.
 
     Examples
     --------

@@ -3,6 +3,9 @@
     cut the rows into blocks of neighbours;  in each block: MDAV, then moves and swaps between near groups
     repeat a few times:  cut the groups into other blocks, with borders elsewhere;  in each: moves and swaps
 
+Where a few coordinates hold nearly all of the spread (flat rows), borders cost more than elsewhere, and MDAV by an
+index is fast: there it works in much larger blocks, and the first round does nothing else.
+
 One thread works on a block, using only its own rows, and the borders depend only on the rows: the groups are the same
 for any number of threads. A round never raises the loss. Up to `MOST_IN_BLOCK` rows there is one block and no border,
 so one round.
@@ -23,6 +26,9 @@ from shoal.kernels.refine import refine_near, renumber
 MOST_IN_BLOCK = 4000  # rows
 LEAST_GROUPS_IN_BLOCK = 100  # where groups are large, a block has more rows
 N_NEAR = (12, 16, 16, 24)  # groups looked at in each round: borders are far from final in the first
+FLAT = 0.9  # share of the spread that the coordinates of flat rows hold
+MOST_IN_FLAT_BLOCK = 50_000  # rows, where MDAV begins
+N_NEAR_IF_FLAT = (0, 12, 16, 24)
 FIRST_CUTS = (0.5, 0.3, 0.4, 0.45)  # share of the rows below the first cut of each round
 N_COORDINATES = 8
 _SAMPLE = 4096, 1_000_000  # rows that choose the coordinates, and their values, at most
@@ -42,16 +48,18 @@ def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: In
     most = max(MOST_IN_BLOCK, LEAST_GROUPS_IN_BLOCK * k)
     if n <= most:
         return refine_near(x, start(x, done), k, max_evaluations * n, N_NEAR[-1])
-    coordinates = _coordinates(x)
+    coordinates, share = _coordinates(x)
+    is_flat = share >= FLAT
     labels = np.zeros(n, dtype=np.int64)
     with ThreadPoolExecutor(threads) as pool:
-        for turn, n_near in enumerate(N_NEAR):
-            blocks = _blocks(coordinates, labels if turn else np.arange(n), k, most, turn)
+        for turn, n_near in enumerate(N_NEAR_IF_FLAT if is_flat else N_NEAR):
+            largest = max(most, MOST_IN_FLAT_BLOCK) if is_flat and not turn else most
+            blocks = _blocks(coordinates, labels if turn else np.arange(n), k, largest, turn)
 
             def work(rows: Ints, turn: int = turn, n_near: int = n_near, before: Ints = labels) -> Ints:
                 y = x[rows]
                 given = renumber(before[rows]) if turn else start(y, np.zeros(1, dtype=np.int64))
-                found = refine_near(y, given, k, max_evaluations * rows.shape[0], n_near)
+                found = refine_near(y, given, k, max_evaluations * rows.shape[0], n_near) if n_near else given
                 done[0] += rows.shape[0] // len(N_NEAR)
                 return found
 
@@ -64,8 +72,8 @@ def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: In
     return renumber(labels)
 
 
-def _coordinates(x: Floats) -> Floats:
-    """Coordinates of the rows along (nearly) the directions in which a sample is spread most."""
+def _coordinates(x: Floats) -> tuple[Floats, float]:
+    """Coordinates of the rows along (nearly) the directions in which a sample is spread most; their share of it."""
     most_rows, most_values = _SAMPLE
     sample = x[:: -(-x.shape[0] // max(min(most_rows, most_values // x.shape[1]), _FEWEST))]
     scale = max(float(np.abs(sample).max()), np.finfo(np.float64).tiny)  # squares stay within the range of float64
@@ -75,8 +83,10 @@ def _coordinates(x: Floats) -> Floats:
     axes = np.random.default_rng(0).normal(size=(n_axes, x.shape[1]))
     for _ in range(_ITERATIONS):
         axes = _orthonormal(np.einsum("ai,ic->ac", np.einsum("ac,ic->ai", axes, centred), centred))
+    along = np.einsum("ac,ic->ai", axes, centred)
+    spread = float(np.einsum("ic,ic->", centred, centred))
     coordinates: Floats = np.einsum("ic,ac->ia", x, axes / scale)
-    return coordinates
+    return coordinates, float(np.einsum("ai,ai->", along, along)) / spread if spread > 0.0 else 1.0
 
 
 def _orthonormal(vectors: Floats) -> Floats:
