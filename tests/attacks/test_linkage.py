@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from kp_samples import INCOMES
 from naive.linkage import naive_breach, naive_possible
 from shoal import Panel
 from shoal.attacks import Linkage, possible_sets
@@ -17,20 +18,7 @@ from shoal.model import Envelopes
 
 KNOWLEDGE = [Linkage(), Linkage(pattern=False), Linkage(values=False)]
 
-# Tables 1 and 3 of the paper: eight incomes of 2005 to 2010, and how they may be published.
-INCOMES = np.array(
-    [
-        [170, 175, 188, 197, 213, 221],
-        [145, 157, 165, 177, 204, 196],
-        [176, 181, 147, 134, 125, 112],
-        [98, 120, 125, 132, 151, 161],
-        [117, 107, 87, 74, 51, 56],
-        [32, 54, 59, 67, 96, 101],
-        [88, 93, 56, 43, 20, 25],
-        [71, 63, 47, 38, 43, 20],
-    ],
-    dtype=float,
-)
+# Table 3 of the paper: how the incomes of table 1 may be published.
 GROUP = np.array([0, 0, 0, 1, 0, 1, 1, 1])
 WORDS = ["aabbcc", "aabbcc", "ccbbaa", "abbbcc", "ccbbaa", "abbbcc", "bbbaaa", "bbbaaa"]
 

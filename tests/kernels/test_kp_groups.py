@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from kp_samples import walks
 from naive.kp import naive_form_groups, naive_loss, naive_top_down
 from shoal.kernels.kp_clusters import split_sets
 from shoal.kernels.kp_groups import boxes_of, form_groups
@@ -15,10 +16,6 @@ from strategies import panels_with_k
 
 def sets_of(labels):
     return sorted(np.flatnonzero(labels == number).tolist() for number in np.unique(labels))
-
-
-def walks(n, seed, length=10):
-    return np.random.default_rng(seed).normal(size=(n, length)).cumsum(axis=1)
 
 
 @given(case=panels_with_k(gaps=False, channels=False), n_sets=st.integers(1, 3))

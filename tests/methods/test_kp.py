@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from kp_samples import INCOMES, walks
 from naive.kp import naive_kapra, naive_kp_anonymous, naive_naive, naive_shape, naive_similarity
 from shoal import KPAnonymity, Panel
 from shoal.errors import ParameterError
@@ -15,24 +16,6 @@ from strategies import panels_with_k
 
 ALGORITHMS = {"kapra": naive_kapra, "naive": naive_naive}
 BOTH = pytest.mark.parametrize("algorithm", list(ALGORITHMS))
-
-INCOMES = np.array(  # table 1, without names and the sensitive year 2011
-    [
-        [170, 175, 188, 197, 213, 221],
-        [145, 157, 165, 177, 204, 196],
-        [176, 181, 147, 134, 125, 112],
-        [98, 120, 125, 132, 151, 161],
-        [117, 107, 87, 74, 51, 56],
-        [32, 54, 59, 67, 96, 101],
-        [88, 93, 56, 43, 20, 25],
-        [71, 63, 47, 38, 43, 20],
-    ],
-    dtype=float,
-)
-
-
-def walks(n, seed, length=10):
-    return np.random.default_rng(seed).normal(size=(n, length)).cumsum(axis=1)
 
 
 def skewed(n, seed, length=10):

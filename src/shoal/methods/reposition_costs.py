@@ -45,13 +45,8 @@ def delay_costs(delay: Delay, window: int) -> Floats:
     >>> delay_costs(lambda d: 2.5 * d, 3).tolist()
     [0.0, 2.5, 5.0]
     """
-    if isinstance(delay, str):
-        if delay not in _NAMED:
-            raise ParameterError(f"The cost of delay must be one of: {', '.join(_NAMED)}; or a function of a distance.")
-        function = _NAMED[delay]
-    elif callable(delay):
-        function = delay
-    else:
+    function = _NAMED.get(delay) if isinstance(delay, str) else delay
+    if not callable(function):
         raise ParameterError(f"The cost of delay must be one of: {', '.join(_NAMED)}; or a function of a distance.")
     cost = np.array([_number(function, d) for d in range(window)])
     if cost[0] != 0.0:
@@ -119,14 +114,12 @@ class SuppressionCosts:
         return np.array([self.by_value.get(value, self.otherwise) for value in values], dtype=np.float64)
 
 
-def suppression_costs(
-    given: float | Mapping[Any, float] | None, cost: Floats, otherwise: float | None = None
-) -> SuppressionCosts:
+def suppression_costs(given: float | Mapping[Any, float] | None, cost: Floats) -> SuppressionCosts:
     """The requested costs of suppression: one number, or a mapping from sensitive values to numbers.
 
-    Values that a mapping does not name cost `otherwise`, by default default_suppression(cost). Only the size relative
-    to the cost of delay matters. A cost below mu(1) means that an event of that value is never moved for its own sake,
-    only if that lets others be published.
+    Values that a mapping does not name cost default_suppression(cost). Only the size relative to the cost of delay
+    matters. A cost below mu(1) means that an event of that value is never moved for its own sake, only if that lets
+    others be published.
 
     Examples
     --------
@@ -136,12 +129,9 @@ def suppression_costs(
     >>> suppression_costs({"gout": 30.0}, linear).of(["flu", "gout"]).tolist()
     [12.0, 30.0]
     """
-    if otherwise is None:
-        otherwise = default_suppression(cost)
-    elif not _positive(otherwise):
-        raise ParameterError("The cost of suppressing other values must be a finite number above 0.")
+    otherwise = default_suppression(cost)
     if given is None:
-        return SuppressionCosts(float(otherwise), {})
+        return SuppressionCosts(otherwise, {})
     if isinstance(given, Mapping):
         for position, number in enumerate(given.values()):
             if not _positive(number):
@@ -149,7 +139,7 @@ def suppression_costs(
                     f"The cost of suppression must be a finite number above 0 for every value; the one at position "
                     f"{position} of {len(given)} is not."
                 )
-        return SuppressionCosts(float(otherwise), {value: float(number) for value, number in given.items()})
+        return SuppressionCosts(otherwise, {value: float(number) for value, number in given.items()})
     if not _positive(given):
         raise ParameterError(
             "The cost of suppression must be a finite number above 0, or a mapping from sensitive values to such "
