@@ -44,7 +44,7 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--series", type=int, default=3000, help="meters that are measured here")
+    parser.add_argument("--series", type=int, default=2000, help="meters that are measured here")
     parser.add_argument("--days", type=int, default=365, help="length of each series, in half hours of so many days")
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--targets", type=int, default=1000, help="subjects under attack")
@@ -65,7 +65,7 @@ def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark:
     factor = given.meters / given.series
     row_bytes = 8 * length
     command = "python experiments/scale_arithmetic.py" + (
-        "" if given.series == 3000 else f" --series {given.series} --days {given.days}"
+        "" if given.series == 2000 else f" --series {given.series} --days {given.days}"
     )
     lines = [
         f"# The arithmetic for {given.meters:,} meters × {length:,} readings",
@@ -73,7 +73,7 @@ def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark:
         f"Written by `{command}`; do not edit. [Scale](../scale.md) says how to run it.",
         "",
         f"Measured in processor time of one core ({platform.machine()}, Python {platform.python_version()}): "
-        f"{given.series // 3:,} and {given.series:,} simulated meters × {length:,} half hours, k = {given.k}, shards "
+        f"{given.series // 2:,} and {given.series:,} simulated meters × {length:,} half hours, k = {given.k}, shards "
         f"of the latter: {measured.shards}, through every step of a release; k-anonymity holds: "
         f"{'yes' if measured.holds else 'no'}. The extra cost of the second run is scaled up in "
         f"proportion to the meters, to a cluster of {cluster.words}; the rest, {measured.once:.1f} seconds, is done "

@@ -186,15 +186,15 @@ class Measured:
 def measure_steps(n: int, days: int, k: int, targets: int) -> Measured:
     """Run all steps, after a small run in which the kernels are compiled.
 
-    Once with a third of the series and once with all: a sample is looked through once, however many series there are.
+    Once with half of the series and once with all: a sample is looked through once, however many series there are.
     """
     with tempfile.TemporaryDirectory(prefix="shoal-arithmetic-") as folder:
         place = Path(folder)
         write_meters(place / "small.parquet", 4 * k, min(3, days))
         run_steps(place / "small.parquet", place, k, 2 * k)
-        few = n // 3
+        few = n // 2
         write_meters(place / "few.parquet", few, days)
-        fewer = run_steps(place / "few.parquet", place, k, targets // 3)
+        fewer = run_steps(place / "few.parquet", place, k, targets // 2)
         write_meters(place / "meters.parquet", n, days)
         measured = run_steps(place / "meters.parquet", place, k, targets)
     for step, before in zip(measured.steps, fewer.steps, strict=True):
