@@ -32,7 +32,7 @@ def hold(path: Path) -> int:
 def abandoned(folder: Path, prefix: str, suffix: str = "") -> Iterator[Path]:
     """Files and folders with such names whose writer is gone.
 
-    Links, pipes and the like are none: to open a pipe would wait for ever, and a link leads elsewhere.
+    Links and pipes are skipped: opening a pipe would block forever, and a link leads elsewhere.
     """
     for path in sorted(folder.iterdir()):
         if not (path.name.startswith(prefix) and path.name.endswith(suffix)):
