@@ -200,6 +200,9 @@ def measure_steps(n: int, days: int, k: int, targets: int) -> Measured:
     for step, before in zip(measured.steps, fewer.steps, strict=True):
         each = (step.seconds - before.seconds) / (n - few)
         step.once = min(step.seconds, max(0.0, step.seconds - n * each))
+        for name in ("kept", "read", "passed"):  # a sample is read once, too
+            more = (getattr(step, name) - getattr(before, name)) / (n - few)
+            setattr(step, name, max(0, round(n * more)))
     return measured
 
 
