@@ -14,7 +14,7 @@ from read.support import refused
 from read.test_read_repeats import account, frame
 from shoal.errors import ParameterError
 from shoal.read import pivot, read_panel, tables
-from shoal.read.quantities import guess_quantity
+from shoal.read.align import guess_quantity
 
 
 def quarters(n, *, start=dt.datetime(2024, 1, 10), without=(), name="a", minutes=15):

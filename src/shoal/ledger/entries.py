@@ -86,24 +86,18 @@ class PackedMembers(_Part):
         )
 
 
+_AS_THEY_ARE = ("n", "l", "k", "within", "first", "last", "clock")
+"""What is packed of groups at each instant without a change."""
+
+
 def _packed_instants(instants: InstantGroups) -> PackedInstants:
-    n, l, k, within = instants.promise
-    return PackedInstants(
-        groups=_text(instants.groups, "<u4"),
-        n=n,
-        l=l,
-        k=k,
-        within=within,
-        first=instants.first,
-        last=instants.last,
-        clock=instants.clock,
-    )
+    plain: dict[str, Any] = {name: getattr(instants, name) for name in _AS_THEY_ARE}
+    return PackedInstants(groups=_text(instants.groups, "<u4"), **plain)
 
 
 def _instants(packed: PackedInstants, subjects: NDArray[np.uint64]) -> InstantGroups:
     groups = _array(packed.groups, "<u4").astype(np.int64).reshape(len(subjects), -1)
-    promise = packed.n, packed.l, packed.k, packed.within
-    return InstantGroups(subjects, groups, *promise, packed.first, packed.last, packed.clock)
+    return InstantGroups(subjects, groups, **packed.model_dump(include=set(_AS_THEY_ARE)))
 
 
 class Note(_Part):

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.model.names import text_of
 from shoal.read.durations import DAY, HOUR, MINUTE
-from shoal.read.guesses import Guess
 from shoal.read.profiles import USUAL_NULLS, NumberForm, texts_of
 from shoal.read.stamp_reader import StampReader, encoded, read_day_codes, read_parts
 from shoal.read.stamps import StampForm, read_offsets
 from shoal.read.tables import Table, is_text, rows_per_batch
 from shoal.read.time_numbers import Stamps, read_slots
-from shoal.read.understanding import Shape
+from shoal.read.understanding import Guess, Shape
 from shoal.read.zones import Zone, find_zone
 
 

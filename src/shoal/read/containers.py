@@ -16,10 +16,9 @@ from shoal.read.columns import Request
 from shoal.read.crosstabs import GroupedTable, find_groups, unfold
 from shoal.read.definitions import DefinedTable, read_defined, read_green_button
 from shoal.read.documents import read_json, read_page, read_xml, rows_of_json, rows_of_xml
-from shoal.read.files import digests, find_files, open_found
+from shoal.read.files import digests, find_files, open_found, read_sheets
 from shoal.read.lake import is_lake
 from shoal.read.recognition import Writing, recognise
-from shoal.read.sheets import read_sheets
 from shoal.read.source_files import SourceFile, shown
 from shoal.read.sources import open_table
 from shoal.read.tables import Table

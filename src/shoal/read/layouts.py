@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from shoal.read.blocks import Block, find_block_by_number, find_blocks
-from shoal.read.guesses import Guess, TimeGuess, Wishes
 from shoal.read.headings import unit_of
 from shoal.read.profiles import NumberForm, Profile
 from shoal.read.series_columns import FEW, choose_values, find_channel, find_id, is_static, plausible_values
@@ -16,7 +15,7 @@ from shoal.read.stamps import StampForm, find_form, share_with
 from shoal.read.subjects import are_channels, refuse_unlike
 from shoal.read.time_columns import find_offset, find_time, find_zone_name, is_daily
 from shoal.read.time_parts import has_months
-from shoal.read.understanding import Part, Shape
+from shoal.read.understanding import Guess, Part, Shape, TimeGuess, Wishes
 
 
 def guess(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Guess | None:

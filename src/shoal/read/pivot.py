@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.read.align import Exact, Resample, Rules, make_buckets, require_even
 from shoal.read.autumn import Autumn
-from shoal.read.buckets import Gathered, require_step
+from shoal.read.buckets import Gathered, StepCount, require_step
 from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.columns import Placement
 from shoal.read.draft import Draft, gathered, noted, text_troubles
 from shoal.read.numbers import NumberColumn
 from shoal.read.repeats import refuse_conflicts, settle
 from shoal.read.series import IdColumn, StaticColumn, changed, read_values
-from shoal.read.steps import StepCount
 from shoal.read.tables import Table, empty
 from shoal.read.time_reader import TimeReader
 

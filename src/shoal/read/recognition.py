@@ -11,23 +11,31 @@ import polars as pl
 import pyarrow as pa
 
 from shoal.errors import InputError, ParameterError
-from shoal.read.align import Resample, Rules
+from shoal.read.align import Resample, Rules, guess_quantity
 from shoal.read.arrays_in_cells import spread
 from shoal.read.canonical import Canonical
 from shoal.read.columns import Column, Layout, Placement, Request, find_column
 from shoal.read.definitions import DefinedTable
 from shoal.read.draft import Draft, gathered, noted
-from shoal.read.guesses import Guess, TimeGuess, Wishes
 from shoal.read.headings import unit_of
 from shoal.read.intervals import fold_channels, settle_interval, to_starts
 from shoal.read.layouts import guess
 from shoal.read.pivot import read_long
 from shoal.read.profiles import USUAL_NULLS, NumberForm, Profile, number_form, profile, texts_of
-from shoal.read.quantities import guess_quantity
 from shoal.read.stamps import WORDS, StampForm, find_form
 from shoal.read.subjects import mean_sizes, refuse_unlike
 from shoal.read.tables import Table, is_text
-from shoal.read.understanding import ClockGuess, ColumnGuess, Part, Shape, TextGuess, Understanding
+from shoal.read.understanding import (
+    ClockGuess,
+    ColumnGuess,
+    Guess,
+    Part,
+    Shape,
+    TextGuess,
+    TimeGuess,
+    Understanding,
+    Wishes,
+)
 from shoal.read.zones import offset_name
 
 SAMPLE_ROWS = 4000

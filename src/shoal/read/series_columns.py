@@ -9,11 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from shoal.read.guesses import Guess, Wishes
 from shoal.read.headings import groups_of, unit_of, words_of
 from shoal.read.profiles import Profile
 from shoal.read.stamps import share_with
-from shoal.read.understanding import Part, Shape
+from shoal.read.understanding import Guess, Part, Shape, Wishes
 
 FEW = 30
 """Largest number of different entries for a column that may name channels."""

@@ -12,13 +12,12 @@ import polars as pl
 from shoal.errors import InputError
 from shoal.read.blocks import Block, per_day
 from shoal.read.durations import DAY, HOUR, MINUTE, SECOND
-from shoal.read.guesses import Guess, TimeGuess, Wishes
 from shoal.read.headings import words_of
 from shoal.read.profiles import Profile
 from shoal.read.stamps import read_offsets
 from shoal.read.time_numbers import read_slots
 from shoal.read.time_parts import find_clock_column, find_parts, find_within_day
-from shoal.read.understanding import Part
+from shoal.read.understanding import Guess, Part, TimeGuess, Wishes
 from shoal.read.zones import offset_name
 
 

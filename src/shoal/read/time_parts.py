@@ -9,12 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.read.durations import HOUR
-from shoal.read.guesses import TimeGuess
 from shoal.read.headings import words_of
 from shoal.read.profiles import NumberForm, Profile
 from shoal.read.stamps import StampForm, month_numbers
 from shoal.read.time_numbers import find_clock
-from shoal.read.understanding import Part
+from shoal.read.understanding import Part, TimeGuess
 
 _PARTS = {
     "year": {"year", "yr", "jahr", "annee", "ano", "anno", "jaar", "ar", "yyyy", "rok"},

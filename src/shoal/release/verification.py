@@ -48,8 +48,7 @@ from shoal.release.file_findings import digest_findings, file_findings, metadata
 from shoal.release.files import NotAPanelError, find_data
 from shoal.release.form import Form
 from shoal.release.forms import form_named
-from shoal.release.lint import file_metadata, identifiers
-from shoal.release.lint.all_rules import RULES
+from shoal.release.lint import RULES, file_metadata, identifiers
 from shoal.release.opened import parts_of
 from shoal.release.publishers_word import contradictions, stands_without_check, word_of
 from shoal.release.shapes import shape_findings

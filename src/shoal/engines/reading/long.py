@@ -28,13 +28,12 @@ from shoal.engines.rows import ID, ROW, SERIES, SUBJECT
 from shoal.engines.work import Chain
 from shoal.errors import InputError
 from shoal.read.align import Exact, Resample, Rules, count_irregular, make_buckets, require_even
-from shoal.read.buckets import require_step
+from shoal.read.buckets import StepCount, require_step
 from shoal.read.cells import refuse_sparse
 from shoal.read.columns import Placement
 from shoal.read.numbers import NumberColumn
 from shoal.read.repeats import refuse_conflicts
 from shoal.read.series import read_ids
-from shoal.read.steps import StepCount
 from shoal.read.time_reader import TimeReader
 from shoal.read.zones import Zone, find_zone
 

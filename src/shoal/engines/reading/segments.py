@@ -24,13 +24,11 @@ from shoal.engines.reading.static import Entries, one_entry_each
 from shoal.engines.reading.summary import counted
 from shoal.engines.rows import ID, pack
 from shoal.engines.work import starts_of_keys, whole_keys
-from shoal.read.align import Buckets
-from shoal.read.buckets import Gathered
+from shoal.read.align import Buckets, By
+from shoal.read.buckets import Gathered, StepCount
 from shoal.read.numbers import NumberColumn
-from shoal.read.quantities import By
 from shoal.read.repeats import Duplicates, settle
 from shoal.read.series import changed, number_ids, read_ids
-from shoal.read.steps import StepCount
 from shoal.read.tables import plain
 from shoal.read.time_reader import TimeReader
 from shoal.read.zones import shown_twice
