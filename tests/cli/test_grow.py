@@ -43,6 +43,7 @@ def refusal(capsys, words, code, expected=2):
     assert error.startswith("shoal: ")
     assert error.count("\n") == 1
     assert re.search(words, error), error
+    assert "Internal error" not in error
     assert "meter-" not in error
 
 
@@ -304,10 +305,41 @@ def test_a_state_edited_with_care_is_refused_as_well(capsys):
     refusal(capsys, "its groups are not those that were published", grow())
 
 
-def edit_state(change):
-    """Edit the state so that its own digest fits."""
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        *((("settings", "reading"), []), (("settings", "method"), "x"), (("settings", "key"), None)),
+        *((("releases", 0, "source"), 1), (("releases", 0), {}), (("releases", 0, "folder"), [])),
+        *((("operator", "columns"), {}), (("operator", "columns"), []), (("operator", "columns", "subjects"), None)),
+        *((("operator", "stretches", 0, "last"), "x"), (("operator", "stretches", 0, "published"), "x")),
+        *((("operator", "waiting"), [None]), (("operator", "spare"), None)),
+    ],
+)
+def test_facts_of_another_type_are_refused_when_the_state_is_read(capsys, place, value):
+    write_days(Path("days"))
+    grow()
+
+    def edit(facts):
+        for step in place[:-1]:
+            facts = facts[step]
+        facts[place[-1]] = value
+
+    edit_state(lambda rows: rows, edit)
+    refusal(capsys, "", grow())
+
+
+def test_a_series_without_a_cell_is_refused(capsys):
+    write_days(Path("days"))
+    grow()
+    edit_state(lambda rows: rows.with_columns(before=pl.lit(None, dtype=pl.Int64)))
+    refusal(capsys, "cannot be read: it is damaged", grow())
+
+
+def edit_state(change, edit=lambda facts: None):
+    """Edit the table and the facts of the state so that its own digest fits."""
     path = Path("keep/growing.state")
     kept = Checkpoint.from_bytes(path.read_bytes())
+    edit(kept.facts)
     path.write_bytes(Checkpoint(kept.number, kept.facts, {"series": change(kept.tables["series"])}).to_bytes())
 
 

@@ -116,6 +116,12 @@ def refuse_unless_counts(*numbers: Any) -> None:
         raise ValueError("not a count")
 
 
+def refuse_unless_typed(facts: Any, kinds: Mapping[str, Any]) -> None:
+    """Raise ValueError unless these are facts with these names, each of its type."""
+    if not isinstance(facts, dict) or not all(name in facts and isinstance(facts[name], kinds[name]) for name in kinds):
+        raise ValueError("not facts of this kind")
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} in a state")
 

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.model import Candidate, Method, Panel
+from shoal.streams.checkpoint import refuse_unless_typed
 from shoal.streams.incremental_panels import (
+    COLUMN_FACTS,
     columns_of,
     digest_of,
     names_of,
@@ -244,6 +246,12 @@ class GrowingPanel(ABC):
                 raise ParameterError(
                     f"The state has {name}={facts[name]}, the method has {name}={value}. Give the same."
                 )
+        for stretch in facts["stretches"]:
+            refuse_unless_typed(stretch, {"first": int, "last": int, "digest": str, "published": bool})
+        if facts["columns"] is not None:
+            refuse_unless_typed(facts["columns"], COLUMN_FACTS)
+        if rows.null_count().sum_horizontal().item() or not all(isinstance(name, str) for name in facts["waiting"]):
+            raise ValueError("a series without a name or a group")
         growing._columns = facts["columns"]
         growing._stretches = [Stretch(**stretch) for stretch in facts["stretches"]]
         growing._series = {name: place for place, name in enumerate(rows["series"].to_list())}

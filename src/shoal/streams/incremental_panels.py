@@ -79,6 +79,16 @@ def columns_of(panel: Panel) -> dict[str, Any]:
     }
 
 
+COLUMN_FACTS = {
+    "channels": list,
+    "time zone": str | None,
+    "type of times": str,
+    "type of identifiers": list,
+    "subjects": bool,
+}
+"""The types of what `columns_of` gives."""
+
+
 def told(origin: Origin | None) -> Origin | None:
     """Where a panel came from, without counts of what was read."""
     if origin is None:

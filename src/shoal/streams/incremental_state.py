@@ -14,7 +14,7 @@ from shoal.errors import ParameterError, ReleaseError
 from shoal.files.durable import sync, write_aside
 from shoal.methods import NLK, Microaggregation
 from shoal.model import Method
-from shoal.streams.checkpoint import UNREADABLE, Checkpoint
+from shoal.streams.checkpoint import UNREADABLE, Checkpoint, refuse_unless_typed
 from shoal.streams.growing_panel import GrowingPanel
 from shoal.streams.incremental import IncrementalMicroaggregation
 from shoal.streams.incremental_nlk import IncrementalNLK
@@ -79,8 +79,9 @@ def read_growth(folder: Path, method: Method) -> Growth | None:
         kept = Checkpoint.from_bytes(place.read_bytes())
         rows, facts = kept.tables[_TABLE], kept.facts
         settings, releases, operator = facts["settings"], facts["releases"], facts["operator"]
-        if not all(isinstance(part, dict) for part in (settings, *releases)):
-            raise ValueError("settings or releases")
+        refuse_unless_typed(settings, {"reading": dict, "method": dict, "key": str})
+        for release in releases:
+            refuse_unless_typed(release, dict.fromkeys(("folder", "certificate", "source"), str | None))
         begun_with = operator.get("method", Microaggregation.name)  # the only one, in older states
         if begun_with != method.name:
             raise ParameterError(f"The growing panel was started with --method {begun_with}. Give the same.")
