@@ -225,7 +225,7 @@ def test_a_release_reads_back_as_it_was_published(tmp_path, file_format):
     assert columns["published"][2:6] == ["kwh_low", "kwh_high", "degrees_low", "degrees_high"]
     assert release.certificate["counts"]["channels"] == 2
     asked = {0: (-1.0, 1.0)}
-    with pytest.raises(ParameterError, match=r"the data has 2 channels. Name one: kwh, degrees"):
+    with pytest.raises(ParameterError, match=r"one channel, and the data has 2 channels\. Name one: kwh, degrees\."):
         RangeCount(asked).count(read)
     assert 0.0 <= RangeCount(asked).shares(read.channel("kwh")).sum() <= 40.0
     with pytest.raises(InputError, match=r"There is no channel 'watts'. Channels: kwh, degrees"):
