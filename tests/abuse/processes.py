@@ -59,9 +59,9 @@ def stream(folder, **more):
 def write_links(folder, first, n):
     """What a studio does with its database: transactions, one after another. Notes each once it was confirmed."""
     from shoal.studio.project import Project
-    from shoal.studio.tokens import Links
+    from shoal.studio.tokens import ProjectLinks
 
-    links = Links(Project(folder / "project").store, lambda: 4e9)
+    links = ProjectLinks(Project(folder / "project").store, lambda: 4e9)
     with (folder / f"confirmed-{first}").open("a") as confirmed:
         for number in range(first, first + n):
             links.create("lunch", f"analyst {number}", 1)

@@ -8,7 +8,7 @@ import pytest
 from edge.fleets import make_field, step
 from shoal import DifferentialPrivacy, LocalDifferentialPrivacy
 from shoal.edge import SCHEMES
-from shoal.edge.messages import COLLECTOR, Kind, RefusedError, read_message, unpack_parts, write_message
+from shoal.edge.messages import COLLECTOR, MessageKind, RefusedError, read_message, unpack_parts, write_message
 from shoal.errors import InputError, ParameterError
 
 
@@ -70,10 +70,10 @@ def test_messages_of_others_are_refused():
         (9, device._keys, "from an unknown sender"),
         (1, device._keys, "not signed by its sender"),
     ):
-        content = write_message(Kind.REPORT, field.collector.fleet.digest, sender, COLLECTOR, 0, b"", key)
+        content = write_message(MessageKind.REPORT, field.collector.fleet.digest, sender, COLLECTOR, 0, b"", key)
         assert not collector.receive(content)
         assert collector.refused[why] == 1
-    content = write_message(Kind.BEGIN, field.collector.fleet.digest, 0, COLLECTOR, 0, b"", device._keys)
+    content = write_message(MessageKind.BEGIN, field.collector.fleet.digest, 0, COLLECTOR, 0, b"", device._keys)
     assert not collector.receive(content)
     assert collector.refused["not for a collector"] == 1
     for content, why in ((b"", "too short"), (b"x" * 200, "no message")):
@@ -95,11 +95,11 @@ def test_an_answer_that_was_not_asked_for_is_refused():
     step(collector.begin(0))
     keys = field.devices[0]._keys
     for body in (REPORT.pack(1, 0, 0), REPORT.pack(2**38, 1, 0), REPORT.pack(2**38, 0, 7)):
-        content = write_message(Kind.REPORT, collector.fleet.digest, 0, COLLECTOR, 0, body, keys)
+        content = write_message(MessageKind.REPORT, collector.fleet.digest, 0, COLLECTOR, 0, body, keys)
         assert not collector.receive(content)
     assert collector.refused == {"no answer to the question": 3}
     assert collector.receive(
-        write_message(Kind.REPORT, collector.fleet.digest, 0, COLLECTOR, 0, REPORT.pack(2**38, 0, 1), keys)
+        write_message(MessageKind.REPORT, collector.fleet.digest, 0, COLLECTOR, 0, REPORT.pack(2**38, 0, 1), keys)
     )
 
 

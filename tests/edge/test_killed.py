@@ -14,7 +14,7 @@ import pytest
 
 from shoal.edge.fleet import Plan
 from shoal.edge.keys import Keys
-from shoal.edge.messages import COLLECTOR, Kind, read_message, write_message
+from shoal.edge.messages import COLLECTOR, MessageKind, read_message, write_message
 from shoal.edge.response import units
 from shoal.process.edge import enroll_together
 
@@ -63,13 +63,13 @@ def test_kills_cost_readings_and_never_budget(kills, way, tmp_path, launcher):
             tick, label = tick + 1, label + 1
             of_label[label] = tick
             if way == "sum" and (label % W == 0 or not orders):
-                begin = write_message(Kind.BEGIN, fleet.digest, COLLECTOR, place, label // W, b"", collector)
+                begin = write_message(MessageKind.BEGIN, fleet.digest, COLLECTOR, place, label // W, b"", collector)
                 orders.append(f"hear {begin.hex()}")
             orders.append(f"measure {label} 1.0")
         seconds = dice.random() * 0.03 if kill < kills else None
         for content in run_until_killed(launcher, folder, orders, tmp_path / "out", seconds):
             message = read_message(content, fleet.digest, COLLECTOR, fleet.senders)
-            if message.kind is Kind.DEAL:
+            if message.kind is MessageKind.DEAL:
                 dealt.append(message.round)
             else:
                 sent.append((of_label[message.round], message.round))

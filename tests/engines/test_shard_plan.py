@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shard_examples import all_of, small_panel
 from shoal import Microaggregation, Panel, ScopeAggregation, Steps
 from shoal.engines import Local, Memory, in_shards
-from shoal.engines.attribute_bins import LARGEST_VALUE, Cells, join_cells, pack_values
+from shoal.engines.attribute_bins import LARGEST_VALUE, AttributeCells, join_cells, pack_values
 from shoal.engines.shard_plan import MOST_SUBJECTS, SHARD_BYTES, default_size
 from shoal.errors import ParameterError
 from shoal.model import ShardPlan, Strata, Whole
@@ -191,7 +191,7 @@ class TestWithin:
     def test_entries_that_look_alike_when_they_are_joined_are_apart(self):
         """A missing entry, one that is written like it, and texts with the marks that tell entries apart."""
         rows = pa.table({"a": ["1:x", "1", None, "-", "é"], "b": ["y", ":xy", "-", None, ""]})
-        cells = Cells(("a", "b"))
+        cells = AttributeCells(("a", "b"))
         joined = cells(rows).to_pylist()
         assert len(set(joined)) == 5
         assert len(set(cells.parts(joined, Strata(("a",))).tolist())) == 5

@@ -208,7 +208,7 @@ def test_a_panel_shorter_than_a_week_is_left_as_drawn():
 def test_only_those_that_collide_are_drawn_again(monkeypatch):
     monkeypatch.setattr(uniqueness, "ROUNDED_TO", 4000.0)
     kept = meters(600, days=7, families={"household": 1}).values
-    monkeypatch.setattr(uniqueness.Signatures, "settle", lambda *_: None)
+    monkeypatch.setattr(uniqueness.TakenSignatures, "settle", lambda *_: None)
     panel = meters(600, days=7, families={"household": 1})
     assert len(np.unique(signatures(panel, 7, 4000), axis=0)) < 600
     changed = (panel.values != kept).any(axis=1)

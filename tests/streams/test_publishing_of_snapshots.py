@@ -14,7 +14,7 @@ from shoal.model import EventTables
 from shoal.streams import output
 from shoal.streams.blocks import Block, Position, prefetched
 from shoal.streams.checkpoint import BlockLog, Checkpoint, read_checkpoint, write_checkpoint
-from shoal.streams.output import Totals, write_snapshot
+from shoal.streams.output import PublishedTotals, write_snapshot
 from shoal.streams.publisher import Commit, Latency, Publisher
 from shoal.streams.reposition import PublishedSnapshot
 
@@ -169,15 +169,15 @@ def test_what_does_not_read_back_is_not_published(tmp_path, monkeypatch, file_fo
 
 
 def test_totals_add_up_and_survive_json():
-    totals = Totals().plus(snapshot()).plus(nothing()).plus(replace(snapshot(), moved={1: 1, 0: 1}))
+    totals = PublishedTotals().plus(snapshot()).plus(nothing()).plus(replace(snapshot(), moved={1: 1, 0: 1}))
     values = {"p": (2, 0), "q": (2, 0), "a": (0, 3)}
-    assert totals == Totals(snapshots=3, events=4, suppressed=3, moved={0: 3, 1: 1}, values=values)
-    assert Totals.restored(json.loads(json.dumps(totals.facts()))) == totals
+    assert totals == PublishedTotals(snapshots=3, events=4, suppressed=3, moved={0: 3, 1: 1}, values=values)
+    assert PublishedTotals.restored(json.loads(json.dumps(totals.facts()))) == totals
     found = totals.suppression
     assert (found.kept, found.lost) == (4, 3)
     assert [(loss.value, loss.before, loss.after) for loss in found.values] == [("a", 3, 0), ("p", 2, 2), ("q", 2, 2)]
     before_values_were_counted = {name: fact for name, fact in totals.facts().items() if name != "values"}
-    assert Totals.restored(before_values_were_counted).plus(snapshot()).suppression.values == ()
+    assert PublishedTotals.restored(before_values_were_counted).plus(snapshot()).suppression.values == ()
 
 
 class Door:

@@ -7,7 +7,7 @@ import pytest
 from shoal.cli.app import run
 from shoal.errors import GuaranteeNotMetError, InputError, ReleaseError
 from shoal.studio.app import NOT_SHOWN
-from shoal.studio.store import Store
+from shoal.studio.store import ProjectStore
 from studio.conftest import open_link
 
 
@@ -155,13 +155,13 @@ def test_a_foreign_or_newer_database_is_refused(tmp_path):
     path = tmp_path / "studio.sqlite"
     path.write_bytes(b"no database at all, but long enough to be looked at by SQLite" * 20)
     with pytest.raises(InputError, match=r"studio\.sqlite is not a database of a studio"):
-        Store(path)
+        ProjectStore(path)
     path.unlink()
     with sqlite3.connect(path) as connection:
         connection.execute("pragma user_version = 99")
     connection.close()
     with pytest.raises(ReleaseError, match="has format 99, and this version of Shoal reads up to 1"):
-        Store(path)
+        ProjectStore(path)
 
 
 def test_a_database_that_cannot_be_written_is_one_clear_line(tmp_path, monkeypatch, capsys):
@@ -179,12 +179,12 @@ def test_a_database_that_cannot_be_written_is_one_clear_line(tmp_path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("shoal.files.database.os.open", refuse)
         with pytest.raises(InputError, match=r"cannot be opened for writing: Permission denied\. Make it writable"):
-            Store(path)
+            ProjectStore(path)
     with monkeypatch.context() as patch:
         # What SQLite says where the file can be written and the folder cannot.
         def odd(self):
             raise sqlite3.OperationalError("attempt to write a readonly database")
 
-        patch.setattr(Store, "_connect", odd)
+        patch.setattr(ProjectStore, "_connect", odd)
         with pytest.raises(InputError, match="cannot be opened for writing: attempt to write a readonly database"):
-            Store(path)
+            ProjectStore(path)

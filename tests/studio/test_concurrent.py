@@ -10,7 +10,7 @@ import pytest
 
 from shoal import LabelTask, simulate
 from shoal.studio.project import Project
-from shoal.studio.tokens import Links
+from shoal.studio.tokens import ProjectLinks
 from studio.running import running_studio
 
 N = 200
@@ -47,7 +47,7 @@ def running(tmp_path):
     task = LabelTask.presanitised(simulate.occupancy(120, days=1, step="1h", seed=4), k=4, multiple=1, n_pairs=N + 20)
     assert task.n_pairs == N + 20
     project.add_task("lunch", task, "days.csv", 0.0)
-    links = Links(project.store, lambda: 4e9)
+    links = ProjectLinks(project.store, lambda: 4e9)
     tokens = [links.create("lunch", name, 1) for name in ("anna", "ben")]
     with running_studio(project.folder) as address:
         host = urlsplit(address).netloc

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shoal.model import Score
 from shoal.process.policy import Limit, parse_policy
 from shoal.process.search.frontier import Frontier, Limits, Point
-from shoal.studio.explore_screen import Bound, Screen
+from shoal.studio.explore_screen import Screen, ScreenLimit
 from studio.explored import REFUSED, InventedExploration, draft_of
 
 BASE = "/drafts/days/explore"
@@ -54,7 +54,7 @@ def test_the_best_point_is_the_one_a_run_would_choose_first(figures, risk, loss,
         {"number": i, "refused": None, "risk": at / 8, "scores": {"m": {"value": value / 8}}}
         for i, (at, value) in enumerate(figures)
     ]
-    best = Screen(risk / 8, (Bound("m", bound, loss / 8, "share"),), None, ()).best(shown, goal)
+    best = Screen(risk / 8, (ScreenLimit("m", bound, loss / 8, "share"),), None, ()).best(shown, goal)
     assert best == (first[0] if first else None)
 
 

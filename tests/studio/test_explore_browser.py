@@ -13,7 +13,7 @@ import uvicorn
 from shoal.process.policy import parse_policy
 from shoal.studio.app import build
 from shoal.studio.context import Settings, Studio
-from shoal.studio.explore_screen import Bound, Screen
+from shoal.studio.explore_screen import Screen, ScreenLimit
 from shoal.studio.project import Project
 from shoal.studio.server import configure
 from studio.explored import InventedExploration, draft_of
@@ -92,7 +92,7 @@ def limits(page):
 
 
 def wanted(search, risk, loss):
-    bound = Bound("window-error", "at_most", loss, "share")
+    bound = ScreenLimit("window-error", "at_most", loss, "share")
     return Screen(risk, (bound,), None, ()).best(search.points(), "lower")
 
 

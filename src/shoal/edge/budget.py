@@ -38,7 +38,7 @@ _KEPT = 4
 
 
 @dataclass(frozen=True)
-class Entry:
+class Expense:
     """A cost, at a tick and under a label."""
 
     tick: int
@@ -67,7 +67,7 @@ class Budget:
 
     def __init__(self, most: int, w: int, folder: Path | None = None) -> None:
         self.most, self.w = most, w
-        self._entries: list[Entry] = []
+        self._entries: list[Expense] = []
         self._now = 0
         self._floor: int | None = None
         self._period: int | None = None
@@ -93,7 +93,7 @@ class Budget:
         """
         if isinstance(cost, bool) or not isinstance(cost, int) or cost < 1 or not self.allows(label=label, cost=cost):
             return False
-        entry = Entry(self._now, label, cost)
+        entry = Expense(self._now, label, cost)
         # Counted before it is written: a failing disk costs budget, and never gives any.
         self._entries.append(entry)
         if self._in_memory:
@@ -174,7 +174,7 @@ class Budget:
             periods += [_whole(line, "period") for line in lines if "period" in line]
             self._period = max((one for one in periods if one is not None), default=None)
             costs = [line for line in lines if "period" not in line]
-            self._entries = [Entry(*(_whole(line, name) for name in ("tick", "label", "cost"))) for line in costs]
+            self._entries = [Expense(*(_whole(line, name) for name in ("tick", "label", "cost"))) for line in costs]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InputError(
                 f"{FILE_NAME} of the meter is damaged: what was spent is unknown, so nothing is sent. Restore an "
@@ -215,7 +215,7 @@ def write_budget(
     *,
     floor: int | None = None,
     period: int | None = None,
-    entries: Sequence[Entry] = (),
+    entries: Sequence[Expense] = (),
 ) -> None:
     """Write the whole file of a budget; for a new device, with nothing spent."""
     lines: list[dict[str, Any]] = [{"format": _FORMAT, "most": most, "w": w, "floor": floor, "period": period}]

@@ -20,8 +20,8 @@ from shoal.edge.messages import (
     COLLECTOR,
     REPORT,
     WORD,
-    Kind,
     Message,
+    MessageKind,
     RefusedError,
     pack_parts,
     pack_places,
@@ -31,7 +31,7 @@ from shoal.edge.messages import (
     write_message,
 )
 from shoal.edge.response import UNIT, units
-from shoal.edge.schemes import SCHEMES, Asking, Question
+from shoal.edge.schemes import SCHEMES, Asking, SchemeQuestion
 from shoal.edge.shamir import SHARE_BYTES
 from shoal.edge.smoothing import smooth
 from shoal.errors import InputError, ParameterError
@@ -135,7 +135,7 @@ class Collector:
         if self._period is not None and period <= self._period:
             return
         self._period, self._dealt = period, {}
-        yield [(place, self._write(Kind.BEGIN, place, period, b"")) for place in range(len(self.fleet.meters))]
+        yield [(place, self._write(MessageKind.BEGIN, place, period, b"")) for place in range(len(self.fleet.meters))]
         for members in self.fleet.groups.values():
             for at, place in enumerate(members):
                 parts = {
@@ -144,7 +144,7 @@ class Collector:
                     if at in self._dealt.get(neighbour, {})
                 }
                 if parts:
-                    yield [(place, self._write(Kind.DEALT, place, period, pack_parts(parts)))]
+                    yield [(place, self._write(MessageKind.DEALT, place, period, pack_parts(parts)))]
 
     def conclude(self, label: int) -> Iterator[Outgoing]:
         """After meters measured: ask or open, and estimate."""
@@ -258,25 +258,25 @@ class Collector:
 
     def _keep(self, message: Message) -> None:
         place = message.sender
-        if message.kind is Kind.DEAL:
+        if message.kind is MessageKind.DEAL:
             if self._period is None or message.round != self._period:
                 raise RefusedError("of another round")
             self._keep_once(self._dealt, place, unpack_parts(message.body))
             return
         if message.round != self._label:
             raise RefusedError("of another round")
-        if message.kind is Kind.REPORT and len(message.body) == REPORT.size:
+        if message.kind is MessageKind.REPORT and len(message.body) == REPORT.size:
             cost, question, point = REPORT.unpack(message.body)
             if question != self._question or self._asked.get(place) != cost or point >= self.fleet.plan.points:
                 raise RefusedError("no answer to the question")
             self._keep_once(self._said, place, point)
             self._spent[place].append((message.round, cost))
-        elif message.kind is Kind.MASKED and len(message.body) == WORD.size and self.fleet.plan.way == "sum":
+        elif message.kind is MessageKind.MASKED and len(message.body) == WORD.size and self.fleet.plan.way == "sum":
             if self._survivors:
                 raise RefusedError("late")
             self._keep_once(self._said, place, WORD.unpack(message.body)[0])
             self._spent[place].append((message.round, units(self.fleet.plan.epsilon) // self.fleet.plan.w))
-        elif message.kind is Kind.OPEN:
+        elif message.kind is MessageKind.OPEN:
             survivors = self._survivors.get(self.fleet.meters[place].group)
             if survivors is None or unpack_places(message.body[:-SHARE_BYTES]) != survivors:
                 raise RefusedError("for other survivors")
@@ -291,7 +291,7 @@ class Collector:
         kept[place] = part
 
     def _conclude_local(self, label: int) -> Iterator[Outgoing]:
-        asking: dict[str, tuple[Asking, Question]] = {}
+        asking: dict[str, tuple[Asking, SchemeQuestion]] = {}
         for group, scheme in self._schemes.items():
             self._step(label, group, asking, scheme.instant(label), None)
         while asking:
@@ -299,7 +299,7 @@ class Collector:
                 self._said = {}
                 self._asked = {place: q.cost for _, q in asking.values() for place in q.whom}
                 yield [
-                    (place, self._write(Kind.ASK, place, label, ASK.pack(cost, self._question)))
+                    (place, self._write(MessageKind.ASK, place, label, ASK.pack(cost, self._question)))
                     for place, cost in self._asked.items()
                 ]
             said, self._question = self._said, self._question + 1
@@ -312,7 +312,7 @@ class Collector:
         self,
         label: int,
         group: str,
-        asking: dict[str, tuple[Asking, Question]],
+        asking: dict[str, tuple[Asking, SchemeQuestion]],
         steps: Asking,
         counts: NDArray[np.int64] | None,
     ) -> None:
@@ -339,7 +339,7 @@ class Collector:
             if len(there) >= plan.rules(len(members)).fewest:
                 body = pack_places(there, len(members))
                 outgoing += [
-                    (place, self._write(Kind.SURVIVORS, place, label, body))
+                    (place, self._write(MessageKind.SURVIVORS, place, label, body))
                     for place in members
                     if place in self._dealt
                 ]
@@ -359,7 +359,7 @@ class Collector:
             variance = step**2 * (rules.variance(n) / n**2 + 0.25 / n)
             self.figures[label][group] = Figure(mean_of(found.total, n, plan.lower, plan.upper), variance, n)
 
-    def _write(self, kind: Kind, receiver: int, number: int, body: bytes) -> bytes:
+    def _write(self, kind: MessageKind, receiver: int, number: int, body: bytes) -> bytes:
         return write_message(kind, self.fleet.digest, COLLECTOR, receiver, number, body, self._keys)
 
 

@@ -15,8 +15,8 @@ from shoal.edge.messages import (
     COLLECTOR,
     REPORT,
     WORD,
-    Kind,
     Message,
+    MessageKind,
     RefusedError,
     pack_parts,
     pack_places,
@@ -112,7 +112,7 @@ class Device:
         plan = self.fleet.plan
         if self._member is not None:
             masked = self._member.submit(*divmod(label, plan.w), reading)
-            return [] if masked is None else [self._write(Kind.MASKED, label, WORD.pack(masked))]
+            return [] if masked is None else [self._write(MessageKind.MASKED, label, WORD.pack(masked))]
         assert self._meter is not None
         self._meter.measure(label, reading)
         cost = SCHEMES[plan.scheme].due(units(plan.epsilon), plan.w, self._turn, label)
@@ -124,7 +124,7 @@ class Device:
             message = read_message(content, self.fleet.digest, self.place, self.fleet.collectors)
             if self._member is not None:
                 return self._help(self._member, message)
-            if message.kind is Kind.ASK and len(message.body) == ASK.size:
+            if message.kind is MessageKind.ASK and len(message.body) == ASK.size:
                 return self._report(message.round, *ASK.unpack(message.body))
         except RefusedError:
             pass
@@ -137,22 +137,22 @@ class Device:
     def _report(self, label: int, cost: int, question: int = 0) -> list[bytes]:
         assert self._meter is not None
         point = self._meter.answer(label, cost)
-        return [] if point is None else [self._write(Kind.REPORT, label, REPORT.pack(cost, question, point))]
+        return [] if point is None else [self._write(MessageKind.REPORT, label, REPORT.pack(cost, question, point))]
 
     def _help(self, member: Member, message: Message) -> list[bytes]:
-        if message.kind is Kind.BEGIN:
+        if message.kind is MessageKind.BEGIN:
             sealed = member.begin(message.round)
-            return [] if sealed is None else [self._write(Kind.DEAL, message.round, pack_parts(sealed))]
-        if message.kind is Kind.DEALT:
+            return [] if sealed is None else [self._write(MessageKind.DEAL, message.round, pack_parts(sealed))]
+        if message.kind is MessageKind.DEALT:
             for neighbour, part in unpack_parts(message.body).items():
                 member.hold(neighbour, part)
-        if message.kind is Kind.SURVIVORS:
+        if message.kind is MessageKind.SURVIVORS:
             survivors = unpack_places(message.body)
             answer = member.open(*divmod(message.round, self.fleet.plan.w), survivors)
             if answer is not None:
                 body = pack_places(survivors, len(self._neighbours)) + answer.to_bytes(SHARE_BYTES, "big")
-                return [self._write(Kind.OPEN, message.round, body)]
+                return [self._write(MessageKind.OPEN, message.round, body)]
         return []
 
-    def _write(self, kind: Kind, number: int, body: bytes) -> bytes:
+    def _write(self, kind: MessageKind, number: int, body: bytes) -> bytes:
         return write_message(kind, self.fleet.digest, self.place, COLLECTOR, number, body, self._keys)

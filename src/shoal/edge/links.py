@@ -12,7 +12,7 @@ from shoal.edge.messages import COLLECTOR
 from shoal.errors import InputError
 
 
-class Link(Protocol):
+class DeviceLink(Protocol):
     """Mailboxes by place. Delivery is at most once, in any order; messages protect themselves."""
 
     def send(self, receiver: int, content: bytes) -> None:

@@ -16,7 +16,7 @@ _HEAD = struct.Struct(">2sB16sIIq")
 _MARK = b"sE"
 
 
-class Kind(IntEnum):
+class MessageKind(IntEnum):
     """What a message is about."""
 
     REPORT = 1
@@ -45,14 +45,16 @@ class RefusedError(Exception):
 class Message:
     """A message whose signature was checked."""
 
-    kind: Kind
+    kind: MessageKind
     sender: int
     receiver: int
     round: int
     body: bytes
 
 
-def write_message(kind: Kind, fleet: bytes, sender: int, receiver: int, number: int, body: bytes, keys: Keys) -> bytes:
+def write_message(
+    kind: MessageKind, fleet: bytes, sender: int, receiver: int, number: int, body: bytes, keys: Keys
+) -> bytes:
     """The bytes of a message; everything in it is signed."""
     content = _HEAD.pack(_MARK, kind, fleet[:16], sender, receiver, number) + body
     return content + keys.sign(content)
@@ -64,7 +66,7 @@ def read_message(content: bytes, fleet: bytes, receiver: int, senders: dict[int,
         raise RefusedError("too short")
     signed, signature = content[:-SIGNATURE_BYTES], content[-SIGNATURE_BYTES:]
     mark, kind, named, sender, addressed, number = _HEAD.unpack_from(signed)
-    if mark != _MARK or kind not in Kind._value2member_map_:
+    if mark != _MARK or kind not in MessageKind._value2member_map_:
         raise RefusedError("no message")
     if named != fleet[:16]:
         raise RefusedError("of another fleet")
@@ -74,7 +76,7 @@ def read_message(content: bytes, fleet: bytes, receiver: int, senders: dict[int,
         raise RefusedError("from an unknown sender")
     if not senders[sender].verifies(signature, signed):
         raise RefusedError("not signed by its sender")
-    return Message(Kind(kind), sender, addressed, number, signed[_HEAD.size :])
+    return Message(MessageKind(kind), sender, addressed, number, signed[_HEAD.size :])
 
 
 REPORT = struct.Struct(">QBI")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from shoal.edge.collector import Collector, Outgoing
 from shoal.edge.device import Device
-from shoal.edge.links import Link
+from shoal.edge.links import DeviceLink
 from shoal.edge.messages import COLLECTOR
 
 _PAUSE = 0.001
@@ -28,7 +28,9 @@ class Field:
         Seconds of silence after which to stop waiting for messages that may be lost.
     """
 
-    def __init__(self, collector: Collector, devices: Mapping[int, Device], link: Link, patience: float = 0.0) -> None:
+    def __init__(
+        self, collector: Collector, devices: Mapping[int, Device], link: DeviceLink, patience: float = 0.0
+    ) -> None:
         self.collector, self.devices, self.link, self.patience = collector, devices, link, patience
         self.bytes_sent = 0
         """By all meters."""

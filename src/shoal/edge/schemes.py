@@ -30,7 +30,7 @@ from shoal.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class Question:
+class SchemeQuestion:
     """Who is asked at an instant, and what an answer may cost, in units."""
 
     cost: int
@@ -63,7 +63,7 @@ class Estimate:
     fresh: bool
 
 
-Asking = Generator[Question, Counts, Estimate]
+Asking = Generator[SchemeQuestion, Counts, Estimate]
 
 
 @dataclass
@@ -153,7 +153,7 @@ class BudgetUniform(Scheme):
     def instant(self, label: int) -> Asking:
         """One question."""
         cost = self.epsilon // self.w
-        return self._conclude(cost, (yield Question(cost, tuple(self.members))))
+        return self._conclude(cost, (yield SchemeQuestion(cost, tuple(self.members))))
 
 
 class BudgetDistribution(Scheme):
@@ -166,13 +166,13 @@ class BudgetDistribution(Scheme):
     def instant(self, label: int) -> Asking:
         """One question, or two."""
         look = self.epsilon // (2 * self.w)
-        counts = yield Question(look, tuple(self.members))
+        counts = yield SchemeQuestion(look, tuple(self.members))
         cost = (self.epsilon // 2 - sum(self._costs)) // 2
         if not self._changed(look, counts, self._error(cost, int(counts.sum()))) or cost < 1:
             self._costs.append(0)
             return self._repeat()
         self._costs.append(cost)
-        return self._conclude(cost, (yield Question(cost, tuple(self.members))))
+        return self._conclude(cost, (yield SchemeQuestion(cost, tuple(self.members))))
 
 
 class BudgetAbsorption(Scheme):
@@ -185,14 +185,14 @@ class BudgetAbsorption(Scheme):
     def instant(self, label: int) -> Asking:
         """One question, or two."""
         look = self.epsilon // (2 * self.w)
-        counts = yield Question(look, tuple(self.members))
+        counts = yield SchemeQuestion(look, tuple(self.members))
         self._since += 1
         # As many instants stay silent as shares were taken in advance.
         shares = min(self._since - max(0, self._taken - 1), self.w)
         if shares < 1 or not self._changed(look, counts, self._error(shares * look, int(counts.sum()))):
             return self._repeat()
         self._since, self._taken = 0, shares
-        return self._conclude(shares * look, (yield Question(shares * look, tuple(self.members))))
+        return self._conclude(shares * look, (yield SchemeQuestion(shares * look, tuple(self.members))))
 
 
 class _Population(Scheme):
@@ -231,7 +231,7 @@ class PopulationUniform(Scheme):
         whom = tuple(self.members[label % self.w :: self.w])
         if not whom:
             return self._repeat()
-        return self._conclude(self.epsilon, (yield Question(self.epsilon, whom)))
+        return self._conclude(self.epsilon, (yield SchemeQuestion(self.epsilon, whom)))
 
 
 class PopulationDistribution(_Population):
@@ -245,14 +245,14 @@ class PopulationDistribution(_Population):
     def instant(self, label: int) -> Asking:
         """One question, or two."""
         n = len(self.members)
-        counts = yield Question(self.epsilon, self._draw(max(1, n // (2 * self.w))))
+        counts = yield SchemeQuestion(self.epsilon, self._draw(max(1, n // (2 * self.w))))
         number = (n // 2 - sum(self._numbers)) // 2
         if number < 1 or not self._changed(self.epsilon, counts, self._error(self.epsilon, number)):
             self._numbers.append(0)
             self._next_instant()
             return self._repeat()
         self._numbers.append(number)
-        counts = yield Question(self.epsilon, self._draw(number))
+        counts = yield SchemeQuestion(self.epsilon, self._draw(number))
         self._next_instant()
         return self._conclude(self.epsilon, counts)
 
@@ -268,14 +268,14 @@ class PopulationAbsorption(_Population):
     def instant(self, label: int) -> Asking:
         """One question, or two."""
         part = max(1, len(self.members) // (2 * self.w))
-        counts = yield Question(self.epsilon, self._draw(part))
+        counts = yield SchemeQuestion(self.epsilon, self._draw(part))
         self._since += 1
         parts = min(self._since - max(0, self._taken - 1), self.w)
         if parts < 1 or not self._changed(self.epsilon, counts, self._error(self.epsilon, parts * part)):
             self._next_instant()
             return self._repeat()
         self._since, self._taken = 0, parts
-        counts = yield Question(self.epsilon, self._draw(parts * part))
+        counts = yield SchemeQuestion(self.epsilon, self._draw(parts * part))
         self._next_instant()
         return self._conclude(self.epsilon, counts)
 

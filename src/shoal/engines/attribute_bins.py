@@ -40,7 +40,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Cells:
+class AttributeCells:
     """The cell of each series.
 
     Parameters
@@ -55,10 +55,10 @@ class Cells:
     labels: tuple[SeriesLabels, ...] = ()
 
     @staticmethod
-    def of(within: Sequence[Strata]) -> Cells:
+    def of(within: Sequence[Strata]) -> AttributeCells:
         """The cells of a plan."""
         names = dict.fromkeys(name for strata in within for name in strata.attributes)
-        return Cells(tuple(names), tuple(dict.fromkeys(one for strata in within for one in strata.labels)))
+        return AttributeCells(tuple(names), tuple(dict.fromkeys(one for strata in within for one in strata.labels)))
 
     def __bool__(self) -> bool:
         return bool(self.attributes or self.labels)
@@ -138,7 +138,7 @@ class Bins:
         Whether each bin may be cut.
     """
 
-    cells: Cells
+    cells: AttributeCells
     values: pa.Array | None
     numbers: Rows
     sizes: tuple[int, ...]
@@ -164,7 +164,7 @@ class Bins:
 
 def find_bins(series: SeriesTable, table: Table, plan: ShardPlan, size: int) -> Bins:
     """Cells with their counts of subjects, smallest first into common bins."""
-    cells, whole, engine = Cells.of(plan.within), series.whole, series.engine
+    cells, whole, engine = AttributeCells.of(plan.within), series.whole, series.engine
     if not cells:
         return Bins(cells, None, np.zeros(1, dtype=np.int64), (whole.n_subjects,))
     schema = pa.schema([(CELL, cells.kind(table.schema)), (_N, pa.int64()), (ID, pa.string()), (_ALL, pa.int32())])
@@ -257,7 +257,7 @@ class _Tally:
     """Subjects and the first id of each cell: of series, or of tallies. No more cells than show that they are too
     many."""
 
-    cells: Cells
+    cells: AttributeCells
 
     def __call__(self, blocks: Blocks) -> Blocks:
         found: pa.Table | None = None

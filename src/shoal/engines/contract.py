@@ -108,7 +108,7 @@ class Engine(Protocol):
         ...
 
 
-class PanelReader:
+class PanelReading:
     """How every engine reads a panel."""
 
     def read_panel(self: Any, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 
-from shoal.engines.contract import MOST_COLLECTED, PanelReader, Shared, Table, Work, refuse_large
+from shoal.engines.contract import MOST_COLLECTED, PanelReading, Shared, Table, Work, refuse_large
 from shoal.engines.parts import (
     FilePartition,
     MappedPart,
@@ -57,7 +57,7 @@ class LocalTable:
     schema: pa.Schema
 
 
-class Local(PanelReader):
+class Local(PanelReading):
     """Runs on this machine, with scratch files for what is not being worked on.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shoal.engines.contract import MOST_COLLECTED, PanelReader, Shared, Table, Work, refuse_large
+from shoal.engines.contract import MOST_COLLECTED, PanelReading, Shared, Table, Work, refuse_large
 from shoal.engines.local import parquet_files
 from shoal.engines.scatter import refuse_missing_keys
 from shoal.engines.work_errors import guard
@@ -37,7 +37,7 @@ class _Value:
     value: Any
 
 
-class Memory(PanelReader):
+class Memory(PanelReading):
     """Runs in this process, on rows that fit into its memory.
 
     Examples

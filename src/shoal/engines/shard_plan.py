@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.engines.attribute_bins import CELL, FIRST, Bins, Cells, Rows, find_bins
+from shoal.engines.attribute_bins import CELL, FIRST, AttributeCells, Bins, Rows, find_bins
 from shoal.engines.contract import Blocks, Engine, Shared, Table
 from shoal.engines.reading.key_counts import KeyCounts, count_keys
 from shoal.engines.rows import ID, ROW, SUBJECT, pack, unpack
@@ -68,7 +68,7 @@ def default_size(whole: Whole) -> int:
 def assign_shards(series: SeriesTable, plan: ShardPlan) -> Assigned:
     """Learn a plan for the panel and say of each series where it goes."""
     engine, schema, whole = series.engine, series.table.schema, series.whole
-    cells = Cells.of(plan.within)
+    cells = AttributeCells.of(plan.within)
     for name in cells.attributes:
         if name not in whole.attributes:
             raise ParameterError(
@@ -171,7 +171,7 @@ class _Locate:
     """For subjects with several series: the mean of their places, and which row stands for them in counts."""
 
     place: _Place
-    cells: Cells
+    cells: AttributeCells
 
     def __call__(self, blocks: Blocks) -> Blocks:
         for rows in whole_keys(blocks, [SUBJECT], rows=_ROWS):
@@ -241,7 +241,7 @@ def _count(engine: Engine, table: Table, rule: _Rule, place: _Place) -> Rows:
     return np.array([found.get(number, 0) for number in range(int(rule.offsets[-1]))], dtype=np.int64)
 
 
-def _few(series: SeriesTable, cells: Cells) -> pa.Table:
+def _few(series: SeriesTable, cells: AttributeCells) -> pa.Table:
     """Series of some subjects, drawn by a hash of their names, the same on every engine: they say in which directions
     series differ."""
     row_bytes = 8 * series.whole.n_instants * series.whole.n_channels
@@ -254,7 +254,9 @@ def _few(series: SeriesTable, cells: Cells) -> pa.Table:
     return series.engine.collect(drawn, most=4 * max(SAMPLE_BYTES, n * row_bytes)).sort_by(ID)
 
 
-def _sample(series: SeriesTable, places: Table, few: pa.Table, place: _Place, cells: Cells, size: int) -> pa.Table:
+def _sample(
+    series: SeriesTable, places: Table, few: pa.Table, place: _Place, cells: AttributeCells, size: int
+) -> pa.Table:
     """Where the subjects of a sample are: of those few, or of more where there are many shards; one row each series."""
     whole, engine = series.whole, series.engine
     wanted = min(_MOST_DRAWN, _PER_SHARD * max(1, whole.n_subjects // size))
@@ -288,7 +290,7 @@ class _Sampled:
     """Places in the stead of series, and a number for each subject: names can be long."""
 
     place: _Place
-    cells: Cells
+    cells: AttributeCells
 
     def __call__(self, blocks: Blocks) -> Blocks:
         for block in blocks:

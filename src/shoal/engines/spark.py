@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
-from shoal.engines.contract import MOST_COLLECTED, Blocks, PanelReader, Shared, Table, Work, refuse_large
+from shoal.engines.contract import MOST_COLLECTED, Blocks, PanelReading, Shared, Table, Work, refuse_large
 from shoal.engines.scatter import refuse_missing_keys
 from shoal.engines.session import close as close_session
 from shoal.engines.session import session as new_session
@@ -86,7 +86,7 @@ class _Names:
             yield block.rename_columns(list(self.names))
 
 
-class Spark(PanelReader):
+class Spark(PanelReading):
     """Runs on Spark, with nothing but samples, plans and summaries at the driver.
 
     Parameters

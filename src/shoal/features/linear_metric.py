@@ -36,7 +36,7 @@ TRIED: tuple[tuple[Inputs, str], ...] = (
 have too many weights to learn from some thousand pairs."""
 
 
-class Setting(NamedTuple):
+class MetricSetting(NamedTuple):
     """The inputs of a linear metric, its form, its penalty and its share of Euclidean distance."""
 
     inputs: Inputs
@@ -148,12 +148,12 @@ class LinearMetric:
             values_weight=values_weight,
         )
 
-    def _settings(self) -> list[Setting]:
+    def _settings(self) -> list[MetricSetting]:
         """The settings to try; in a tie, the first is used."""
         forms = ("diagonal", "full") if self.form == "auto" else (self.form,)
         tried = TRIED if self.inputs == "auto" else tuple((self.inputs, form) for form in forms)
         return [
-            Setting(inputs, form, penalty, share)
+            MetricSetting(inputs, form, penalty, share)
             for inputs, form in tried
             if form in forms
             for penalty in (PENALTIES if self.penalty is None else (float(self.penalty),))
@@ -161,14 +161,14 @@ class LinearMetric:
         ]
 
     def _choose(
-        self, settings: list[Setting], inputs: dict[Inputs, Floats], drawn: tuple[tuple[Fold, ...], ...]
-    ) -> tuple[Setting, list[HeldOut]]:
+        self, settings: list[MetricSetting], inputs: dict[Inputs, Floats], drawn: tuple[tuple[Fold, ...], ...]
+    ) -> tuple[MetricSetting, list[HeldOut]]:
         """The setting that does best on the held-out pairs, the first in a tie, and distances to judge by.
 
         A fold is judged with the setting that does best on the others of its draw: the best of many on the same pairs
         would be biased.
         """
-        solved: dict[Setting, list[list[tuple[Floats, Floats]]]] = {}
+        solved: dict[MetricSetting, list[list[tuple[Floats, Floats]]]] = {}
         judged: list[list[list[HeldOut]]] = []
         for setting in settings:
             x, solve = inputs[setting.inputs], SOLVERS[self.objective, setting.form]

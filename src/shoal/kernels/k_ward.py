@@ -43,7 +43,7 @@ TINY = 1e-280  # far above what underflow can do to a squared distance
 ALMOST = 1.0 + 1e-5  # see _margin
 
 
-class Groups(NamedTuple):
+class WardLevel(NamedTuple):
     """The groups of one level of the recursion, in order of their lowest row; those merged into another have size 0.
 
     Every merge makes a group with a new number, so that a list can hold numbers of groups that are no more.
@@ -62,7 +62,7 @@ class Groups(NamedTuple):
     place: Ints  # by number: where it is in the arrays above, -1 if it is no more
     longest: Floats  # squared distance of the means from the centre, one number
 
-    def without_empty(self) -> "Groups":
+    def without_empty(self) -> "WardLevel":
         """The same without groups of size 0."""
         keep = np.flatnonzero(self.sizes > 0.0)
         self.place[self.number[keep]] = np.arange(keep.shape[0])
@@ -148,7 +148,7 @@ def _agglomerate(means: Floats, sizes: Floats, centre: Floats, k: int, done: Int
         _, lengths, principal = np.linalg.svd(means[:: n // SAMPLE + 1] - centre, full_matrices=False)
         variance = np.cumsum(lengths**2)
         directions = principal[: min(DIRECTIONS, np.searchsorted(variance, 0.9 * variance[-1]) + 8)]
-    groups = Groups(
+    groups = WardLevel(
         means,
         sizes,
         sketches=np.empty((directions.shape[0] + 1, n)),
@@ -227,7 +227,7 @@ def _most_distant_of_parts(x: Floats, rows: Ints, radius: Floats, floor: float) 
 
 
 @njit(cache=True)
-def _draw_sketches(groups: Groups, start: int, stop: int, centre: Floats, directions: Floats) -> None:
+def _draw_sketches(groups: WardLevel, start: int, stop: int, centre: Floats, directions: Floats) -> None:
     n_columns = centre.shape[0]
     for i in range(start, stop):
         away = groups.means[i] - centre
@@ -249,7 +249,7 @@ def _draw_sketches(groups: Groups, start: int, stop: int, centre: Floats, direct
 
 
 @njit(cache=True)
-def _margin(groups: Groups) -> float:
+def _margin(groups: WardLevel) -> float:
     """What to take off the squared distance of two sketches, so that it is no more than that of the means times ALMOST.
 
     Rounding, and directions that are not quite orthonormal, put a sketch off by s or less: 64 (columns + 16) 2^-52 of
@@ -261,7 +261,7 @@ def _margin(groups: Groups) -> float:
 
 
 @njit(cache=True)
-def _enlist(groups: Groups, a: int, b: int, distance: float) -> None:
+def _enlist(groups: WardLevel, a: int, b: int, distance: float) -> None:
     """Put b where it belongs in the list of a, if it does."""
     near, apart = groups.near[a], groups.apart[a]
     number = groups.number[b]
@@ -288,7 +288,7 @@ def _enlist(groups: Groups, a: int, b: int, distance: float) -> None:
 
 
 @njit(cache=True)
-def _look_around(groups: Groups, a: int, k: int, offer: bool) -> None:
+def _look_around(groups: WardLevel, a: int, k: int, offer: bool) -> None:
     """Make the list of a again if a is small; put a on the lists of others if it is on offer."""
     means, sizes, sketches, beyond = groups.means, groups.sizes, groups.sketches, groups.beyond
     n_columns = means.shape[1]
@@ -327,14 +327,14 @@ def _look_around(groups: Groups, a: int, k: int, offer: bool) -> None:
 
 
 @njit(parallel=True, cache=True)
-def _search(groups: Groups, wanted: Ints, k: int) -> None:
+def _search(groups: WardLevel, wanted: Ints, k: int) -> None:
     for part in prange(PARTS):
         for i in range(part, wanted.shape[0], PARTS):
             _look_around(groups, wanted[i], k, False)
 
 
 @njit(cache=True, nogil=True)
-def _merge(groups: Groups, centre: Floats, directions: Floats, k: int, new: int, merged_into: Ints) -> int:
+def _merge(groups: WardLevel, centre: Floats, directions: Floats, k: int, new: int, merged_into: Ints) -> int:
     """Merge until no group is small, or so many are gone that the arrays should close up; return the next number."""
     means, sizes, number, place = groups.means, groups.sizes, groups.number, groups.place
     near, apart, listed = groups.near, groups.apart, groups.listed

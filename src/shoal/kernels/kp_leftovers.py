@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from shoal.kernels.arrays import Floats, Ints
-from shoal.kernels.kp_tree import Leaves
+from shoal.kernels.kp_tree import WordLeaves
 
 Similarity = Callable[[Floats, Floats], Floats]
 
@@ -20,7 +20,7 @@ _DIGITS = 9
 _PAIRS = 500_000  # compared at a time
 
 
-def join_bad_leaves(leaves: Leaves, roots: Ints, shapes: Floats, similarity: Similarity) -> Ints:
+def join_bad_leaves(leaves: WordLeaves, roots: Ints, shapes: Floats, similarity: Similarity) -> Ints:
     """For each leaf the leaf it is now part of; `shapes` has one row per leaf, `similarity` compares row by row.
 
     The first bad leaf of every tree is placed, then the second, and so on: trees have nothing to do with each other.

@@ -33,7 +33,7 @@ Words = Callable[[int], NDArray[np.uint8]]
 """Level to the letters of all rows at that level, (rows, letters)."""
 
 
-class Leaves(NamedTuple):
+class WordLeaves(NamedTuple):
     """Rows by leaf, and of each leaf its level and the row whose word it carries."""
 
     leaf: Ints
@@ -121,7 +121,7 @@ class _Nodes:
         return ids[sizes >= 2 * p]
 
 
-def create_tree(words: Words, roots: Ints, p: int, max_level: int) -> Leaves:
+def create_tree(words: Words, roots: Ints, p: int, max_level: int) -> WordLeaves:
     """The leaves of one tree per root; `roots` numbers the root of each row 0, 1, 2, ..."""
     nodes = _Nodes(roots)
     n_roots = len(nodes.level)
@@ -172,11 +172,11 @@ def _split(nodes: _Nodes, waiting: Ints, letters: NDArray[np.uint8], p: int, lev
     return np.concatenate([alone, nodes.sort_in(into[own], sizes[own], p)])
 
 
-def _as_leaves(of_row: Ints, level: Ints, p: int) -> Leaves:
+def _as_leaves(of_row: Ints, level: Ints, p: int) -> WordLeaves:
     leaf = renumber(of_row)
     first = np.unique(leaf, return_index=True)[1]
     good: Bools = np.bincount(leaf) >= p
-    return Leaves(leaf, level[of_row[first]], first, good)
+    return WordLeaves(leaf, level[of_row[first]], first, good)
 
 
 def recycle(words: Words, levels: Ints, p: int) -> tuple[Ints, Ints]:

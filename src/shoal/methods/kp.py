@@ -18,7 +18,7 @@ from shoal.kernels.arrays import renumber
 from shoal.kernels.kp_clusters import split_sets
 from shoal.kernels.kp_groups import boxes_of, form_groups
 from shoal.kernels.kp_leftovers import join_bad_leaves
-from shoal.kernels.kp_tree import Leaves, create_tree, recycle
+from shoal.kernels.kp_tree import WordLeaves, create_tree, recycle
 from shoal.methods.diversity import diversify, plain_sensitive
 from shoal.methods.instants import Instants, are_disjoint, canonical, positions
 from shoal.methods.kernel_runs import watched
@@ -362,7 +362,7 @@ class KP(Method):
         groups[kept] = form_groups(*boxes_of(near, subgroups), int(self.k), done)[subgroups]
         return _Partition(groups, leaves.leaf, self._words(x, leaves), leaves.level, subgroups)
 
-    def _leaves(self, x: NDArray[np.float64]) -> Leaves:
+    def _leaves(self, x: NDArray[np.float64]) -> WordLeaves:
         """Leaves of equal words; bad ones are to be suppressed and have fewer than p rows in all."""
         pr, p = self.representation, int(self.p)
         roots = np.zeros(len(x), dtype=np.int64)
@@ -382,16 +382,16 @@ class KP(Method):
             return leaves
         # The paper suppresses them, even where no group is left. Their own level would be theirs alone.
         joins = join_bad_leaves(leaves, roots, self._shapes(x, leaves), pr.similarity)
-        return Leaves(joins[leaves.leaf], leaves.level, leaves.first, np.ones(len(joins), dtype=np.bool_))
+        return WordLeaves(joins[leaves.leaf], leaves.level, leaves.first, np.ones(len(joins), dtype=np.bool_))
 
-    def _words(self, x: NDArray[np.float64], leaves: Leaves) -> NDArray[np.uint8]:
+    def _words(self, x: NDArray[np.float64], leaves: WordLeaves) -> NDArray[np.uint8]:
         words = np.zeros((len(leaves.level), x.shape[1]), dtype=np.uint8)
         for level in np.unique(leaves.level).tolist():
             of_level = leaves.level == level
             words[of_level] = self.representation.words(x[leaves.first[of_level]], level)
         return words
 
-    def _shapes(self, x: NDArray[np.float64], leaves: Leaves) -> NDArray[np.float64]:
+    def _shapes(self, x: NDArray[np.float64], leaves: WordLeaves) -> NDArray[np.float64]:
         return self.representation.reconstruct(self._words(x, leaves), leaves.level)
 
     def _refuse(self, panel: Panel) -> None:
@@ -418,13 +418,13 @@ def _shard_moments(number: int, panel: Panel) -> Moments:
     return channel_moments(panel)
 
 
-def _numbered(leaf: NDArray[np.int64], level: NDArray[np.int64], bad_rows: NDArray[np.int64]) -> Leaves:
+def _numbered(leaf: NDArray[np.int64], level: NDArray[np.int64], bad_rows: NDArray[np.int64]) -> WordLeaves:
     """Leaves without the empty ones, numbered by first row."""
     numbered = renumber(leaf)
     first = np.unique(numbered, return_index=True)[1]
     good = np.ones(len(first), dtype=np.bool_)
     good[numbered[bad_rows]] = False
-    return Leaves(numbered, level[leaf[first]], first, good)
+    return WordLeaves(numbered, level[leaf[first]], first, good)
 
 
 def _in_layers(

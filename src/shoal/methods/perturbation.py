@@ -82,7 +82,7 @@ def excess_rows(
     return order[rank >= caps[classes[order]]]
 
 
-class Grid(Protocol):
+class NumberGrid(Protocol):
     """Where the numbers of a column may be."""
 
     def keys(self, column: NDArray[Any]) -> list[Key]:
@@ -101,7 +101,7 @@ class Grid(Protocol):
         """Whether one is within reach of the other."""
 
 
-def find_grid(column: NDArray[Any], reach: float) -> Grid:
+def find_grid(column: NDArray[Any], reach: float) -> NumberGrid:
     """Whole numbers or decimals with their common step; all floats if the digits have no end."""
     if column.dtype.kind == "i":
         return _steps(np.unique(column).tolist(), 0, reach, (-(2**63), 2**63 - 1))

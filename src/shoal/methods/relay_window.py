@@ -15,7 +15,7 @@ from shoal.methods.rolling_plan import supply_of
 
 
 @dataclass(frozen=True, eq=False)
-class Departure:
+class DueSnapshot:
     """A snapshot that may be published, by rows of the snapshots its events came from.
 
     Rows are numbered within their home snapshot, whose events are sorted by sensitive value.
@@ -84,7 +84,7 @@ class RelayWindow:
         """Snapshots with events that may still be published."""
         return tuple(self._homes)
 
-    def push(self, counts: Ints, beta: Floats) -> Departure | None:
+    def push(self, counts: Ints, beta: Floats) -> DueSnapshot | None:
         """A snapshot arrives with `counts` events of each value; suppressing one costs `beta`.
 
         Values may be added at the end from one push to the next.
@@ -99,11 +99,11 @@ class RelayWindow:
             return None
         return self._advance(counts, beta)
 
-    def _advance(self, counts: Ints, beta: Floats) -> Departure:
+    def _advance(self, counts: Ints, beta: Floats) -> DueSnapshot:
         """One snapshot enters a full window, and one leaves it."""
         return self._departure(*advance(self._placed, self._suppressed, counts, self.l, self.cost, beta))
 
-    def flush(self, beta: Floats) -> Iterator[Departure]:
+    def flush(self, beta: Floats) -> Iterator[DueSnapshot]:
         """Everything still in the window; nothing may be pushed after it."""
         if self.optimal_start is None and self._waiting:
             self._begin(beta)
@@ -121,7 +121,7 @@ class RelayWindow:
         self._placed[:, :n, :n] = placed
         self._suppressed[:, self._n_past : self._n_past + n] = suppressed
 
-    def _departure(self, published: Ints, lost: Ints) -> Departure:
+    def _departure(self, published: Ints, lost: Ints) -> DueSnapshot:
         number = self._left
         self._left += 1
         rows = tuple(
@@ -131,7 +131,7 @@ class RelayWindow:
         suppressed = ((number, self._homes[number].last(lost)),) if lost.any() else ()
         # An event of a snapshot this far back has left, or never will.
         self._homes.pop(number - self.window + 1, None)
-        return Departure(number, rows, suppressed)
+        return DueSnapshot(number, rows, suppressed)
 
     def _widen(self, n_values: int) -> None:
         if n_values > len(self._placed):

@@ -12,7 +12,7 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Ints
-from shoal.methods.relay_window import Departure, RelayWindow
+from shoal.methods.relay_window import DueSnapshot, RelayWindow
 from shoal.methods.remedies import HOME, Remedy
 from shoal.methods.signatures import Signatures
 from shoal.model.event_codes import as_numbers, take_rows
@@ -153,7 +153,7 @@ class Repositioning:
         codes = np.array(found, dtype=np.int64)
         return None if -1 in found else np.asarray(codes[encoded.indices.to_numpy()], dtype=np.int64)
 
-    def _leave(self, departure: Departure, *, last: bool = False) -> Eligible:
+    def _leave(self, departure: DueSnapshot, *, last: bool = False) -> Eligible:
         number = departure.number
         rows, lost = departure.rows, departure.suppressed
         groups = None

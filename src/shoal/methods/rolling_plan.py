@@ -35,7 +35,7 @@ _NEAR = 1e-6  # how far from a whole number a solver's result may be
 How = Literal["optimal", "limited", "step"]
 
 
-class Plan(NamedTuple):
+class WindowPlan(NamedTuple):
     """What leaves, and the window after it."""
 
     published: Ints
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
     """Proven optimal, the best within the limit of work, or the step of the paper."""
 
 
-def roll(placed: Ints, unplaced: Ints, arriving: Ints, l: int, cost: Floats, beta: Floats, share: float) -> Plan:
+def roll(placed: Ints, unplaced: Ints, arriving: Ints, l: int, cost: Floats, beta: Floats, share: float) -> WindowPlan:
     """A snapshot with `arriving[s]` events joins a full window, all is placed again, and the first snapshot leaves.
 
     placed[s, j, d] is as in kernels.reposition; unplaced[s, h] are the events without a place of home h - (w - 1), so
@@ -59,7 +59,7 @@ def roll(placed: Ints, unplaced: Ints, arriving: Ints, l: int, cost: Floats, bet
     if not (unplaced.any() or placed[:, :, 1:].any()) and int(arriving.max(initial=0)) * l <= int(arriving.sum()):
         published, lost = retire(placed, unplaced[:, w - 1 :].copy())
         placed[:, w - 1, 0] = arriving
-        return Plan(published, lost, placed, unplaced, "optimal")
+        return WindowPlan(published, lost, placed, unplaced, "optimal")
     supply = np.concatenate([supply_of(placed, unplaced), arriving[None]])
     found = place(supply, w - 1, w + 1, l, cost, beta, share)
     if found is None or not found[2]:
@@ -69,23 +69,23 @@ def roll(placed: Ints, unplaced: Ints, arriving: Ints, l: int, cost: Floats, bet
     return _leave(*found[:2], "optimal" if found[2] else "limited")
 
 
-def _leave(placed: Ints, unplaced: Ints, how: How) -> Plan:
+def _leave(placed: Ints, unplaced: Ints, how: How) -> WindowPlan:
     """The first snapshot of a window with one too many leaves."""
-    return Plan(
+    return WindowPlan(
         placed[:, 0].copy(), unplaced[:, 0].copy(), np.ascontiguousarray(placed[:, 1:]), unplaced[:, 1:].copy(), how
     )
 
 
-def _step(placed: Ints, unplaced: Ints, arriving: Ints, l: int, cost: Floats, beta: Floats) -> Plan:
+def _step(placed: Ints, unplaced: Ints, arriving: Ints, l: int, cost: Floats, beta: Floats) -> WindowPlan:
     """The step of the paper; what has no place when its snapshot leaves keeps its chance of a later program."""
     w = placed.shape[1]
     placed, inside = placed.copy(), np.ascontiguousarray(unplaced[:, w - 1 :])
     published, late = advance(placed, inside, arriving, l, cost, beta)
     after = np.concatenate([unplaced[:, 1 : w - 1], late[:, None], inside], axis=1) if w > 1 else inside
-    return Plan(published, unplaced[:, 0].copy() if w > 1 else late, placed, after, "step")
+    return WindowPlan(published, unplaced[:, 0].copy() if w > 1 else late, placed, after, "step")
 
 
-def _loss(plan: Plan, cost: Floats, beta: Floats) -> float:
+def _loss(plan: WindowPlan, cost: Floats, beta: Floats) -> float:
     """Of everything that was there, nothing being expected of the future."""
     left = float(plan.published.sum(axis=0) @ cost + plan.lost @ beta)
     return left + loss(plan.placed, plan.unplaced, cost, beta)

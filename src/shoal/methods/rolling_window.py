@@ -11,8 +11,8 @@ import numpy as np
 
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.reposition import loss, retire
-from shoal.methods.relay_window import Departure, RelayWindow, are_counts
-from shoal.methods.rolling_plan import How, Plan, roll, settle
+from shoal.methods.relay_window import DueSnapshot, RelayWindow, are_counts
+from shoal.methods.rolling_plan import How, WindowPlan, roll, settle
 
 SHARES = (0.8, 0.1)
 """Prices of leaving an event to future snapshots, as shares of its suppression cost; the first is used until the past
@@ -55,10 +55,10 @@ class RollingWindow(RelayWindow):
         """How many windows were planned in which way."""
         return super().figures | {"windows": {how: self._how[how] for how in get_args(How)}}
 
-    def _advance(self, counts: Ints, beta: Floats) -> Departure:
-        done: dict[tuple[float, bytes, bytes], Plan] = {}
+    def _advance(self, counts: Ints, beta: Floats) -> DueSnapshot:
+        done: dict[tuple[float, bytes, bytes], WindowPlan] = {}
 
-        def plan(placed: Ints, unplaced: Ints, share: float) -> Plan:
+        def plan(placed: Ints, unplaced: Ints, share: float) -> WindowPlan:
             key = share, placed.tobytes(), unplaced.tobytes()
             if key not in done:
                 done[key] = roll(placed.copy(), unplaced.copy(), counts, self.l, self.cost, beta, share)
@@ -78,7 +78,7 @@ class RollingWindow(RelayWindow):
         self._how[chosen.how] += 1
         return self._departed(chosen.published, chosen.lost)
 
-    def flush(self, beta: Floats) -> Iterator[Departure]:
+    def flush(self, beta: Floats) -> Iterator[DueSnapshot]:
         """Everything still in the window; nothing may be pushed after it."""
         if self.optimal_start is None and self._waiting:
             self._begin(beta)
@@ -109,7 +109,7 @@ class RollingWindow(RelayWindow):
                 for trial in self._trials
             ]
 
-    def _departed(self, published: Ints, lost: Ints) -> Departure:
+    def _departed(self, published: Ints, lost: Ints) -> DueSnapshot:
         """The next departure; what is lost came `window` - 1 snapshots before it."""
         home = self._left - self.window + 1
         rows = self._homes[home].last(lost) if home in self._homes else lost[:0]

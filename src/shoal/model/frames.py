@@ -27,7 +27,7 @@ DAY = np.timedelta64(1, "D")
 
 
 @dataclass(frozen=True)
-class Column:
+class FrameColumn:
     """A column of a future frame: its name, its role and its entries; with several values, which one it is."""
 
     name: Any
@@ -109,7 +109,7 @@ def to_polars(panel: Panel) -> pl.DataFrame:
 
     shape = shape_of(panel)
 
-    def typed(column: Column) -> Any:
+    def typed(column: FrameColumn) -> Any:
         wanted = shape.type_of(column.part, "polars", column.channel)
         if column.part == "time":
             return _polars_times(pl, column.entries, panel.timezone, wanted)
@@ -126,7 +126,7 @@ def to_arrow(panel: Panel) -> Any:
     """A pyarrow table."""
     pa, shape = need("pyarrow", "to_arrow"), shape_of(panel)
 
-    def typed(column: Column) -> Any:
+    def typed(column: FrameColumn) -> Any:
         wanted = shape.type_of(column.part, "arrow", column.channel)
         if column.part == "time":
             return _arrow_times(pa, column.entries, panel.timezone, wanted)
@@ -185,34 +185,34 @@ def to_xarray(panel: Panel) -> Any:
     return xr.DataArray(array, dims=[names[part] for part in dims], coords=coords, attrs=attributes, name=name)
 
 
-def _columns(panel: Panel, shape: FrameShape) -> list[Column]:
+def _columns(panel: Panel, shape: FrameShape) -> list[FrameColumn]:
     """All columns of a frame without an index."""
     if shape.layout == "long":
         return _long(panel, shape)
     matrix = _matrix(panel)
     if shape.layout == "columns":
         return [
-            Column(_or(shape.time, "time"), "time", panel.times),
-            *(Column(name, "value", row) for name, row in zip(panel.ids, matrix, strict=True)),
+            FrameColumn(_or(shape.time, "time"), "time", panel.times),
+            *(FrameColumn(name, "value", row) for name, row in zip(panel.ids, matrix, strict=True)),
         ]
     return [
-        Column(_or(shape.id, "id"), "id", _names(panel)),
-        *(Column(name, "static", entries) for name, entries in _static(panel, shape).items()),
-        *(Column(name, "value", row) for name, row in zip(_labels(panel, shape), matrix.T, strict=True)),
+        FrameColumn(_or(shape.id, "id"), "id", _names(panel)),
+        *(FrameColumn(name, "static", entries) for name, entries in _static(panel, shape).items()),
+        *(FrameColumn(name, "value", row) for name, row in zip(_labels(panel, shape), matrix.T, strict=True)),
     ]
 
 
-def _long(panel: Panel, shape: FrameShape) -> list[Column]:
+def _long(panel: Panel, shape: FrameShape) -> list[FrameColumn]:
     """A row per series and instant, columns in the order they came."""
     n, cells = panel.n_instants, panel.values.reshape(panel.n_series * panel.n_instants, -1)
     names = shape.values if len(shape.values) == panel.n_channels else panel.channels
     found = {
-        "id": Column(_or(shape.id, "id"), "id", np.repeat(_names(panel), n)),
-        "time": Column(_or(shape.time, "time"), "time", np.tile(panel.times, panel.n_series)),
+        "id": FrameColumn(_or(shape.id, "id"), "id", np.repeat(_names(panel), n)),
+        "time": FrameColumn(_or(shape.time, "time"), "time", np.tile(panel.times, panel.n_series)),
     }
-    found |= {f"value {c}": Column(_or(name, "value"), "value", cells[:, c], c) for c, name in enumerate(names)}
+    found |= {f"value {c}": FrameColumn(_or(name, "value"), "value", cells[:, c], c) for c, name in enumerate(names)}
     found |= {
-        f"static {name}": Column(name, "static", np.repeat(entries, n))
+        f"static {name}": FrameColumn(name, "static", np.repeat(entries, n))
         for name, entries in _static(panel, shape).items()
     }
     order = [part for part in shape.order if part in found]

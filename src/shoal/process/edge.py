@@ -21,7 +21,7 @@ from shoal.edge.collector import Collector, Outgoing
 from shoal.edge.device import Device, join_fleet, make_device
 from shoal.edge.fleet import FILE_NAME, Enrolled, Fleet, Plan, enrolled
 from shoal.edge.keys import Keys
-from shoal.edge.links import FolderLink, Link, MemoryLink
+from shoal.edge.links import DeviceLink, FolderLink, MemoryLink
 from shoal.edge.messages import COLLECTOR
 from shoal.edge.response import units
 from shoal.edge.rounds import Field
@@ -99,7 +99,7 @@ def open_collector(folder: Path) -> Collector:
     return Collector(Fleet.load(folder), Keys.load(folder / "collector"))
 
 
-def open_link(at: str | None, fleet: Fleet, receivers: Iterable[int]) -> Link:
+def open_link(at: str | None, fleet: Fleet, receivers: Iterable[int]) -> DeviceLink:
     """What `--link` names: `mqtt://host:port`, a folder, or nothing for memory."""
     if at is None:
         return MemoryLink()
@@ -173,7 +173,7 @@ def serve_meter(folder: Path, lines: Iterable[str], at: str, linger: float = 0.0
         device.close()
 
 
-def _answer(device: Device, link: Link) -> int:
+def _answer(device: Device, link: DeviceLink) -> int:
     found = [reply for content in link.fetch(device.place) for reply in device.hear(content)]
     for reply in found:
         link.send(COLLECTOR, reply)

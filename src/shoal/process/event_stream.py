@@ -30,7 +30,7 @@ from shoal.streams.folder import Folder
 from shoal.streams.kafka import KafkaDelivery, KafkaSource
 from shoal.streams.lines import Lines
 from shoal.streams.mqtt import MqttDelivery, MqttSource
-from shoal.streams.output import Totals, check_new, complete_summary, summarise
+from shoal.streams.output import PublishedTotals, check_new, complete_summary, summarise
 from shoal.streams.publisher import Commit, Publisher
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 from shoal.streams.stop_request import Stop, stopping
@@ -260,7 +260,7 @@ class _Stream:
         self._method = dataclasses.replace(method, seed=seed)
         self._arrivals, self._settings = arrivals, dict(settings)
         self._operator: RepositionStream | None = None
-        self._totals = Totals()
+        self._totals = PublishedTotals()
         self._number = 0
         self.finished = False
         self.client = f"shoal-{secrets.token_hex(8)}"
@@ -277,7 +277,7 @@ class _Stream:
             )
         self._method = dataclasses.replace(self._method, seed=facts["seed"])
         self._arrivals.restore(kept.tables.get("open"), facts["arrivals"])
-        self._totals, self.finished = Totals.restored(facts["totals"]), facts["finished"]
+        self._totals, self.finished = PublishedTotals.restored(facts["totals"]), facts["finished"]
         self._number, self.client = kept.number, facts["client"]
         if not isinstance(self.finished, bool) or not isinstance(self.client, str) or not facts["seed"] >= 0:
             raise ValueError("not the state of a stream")

@@ -12,10 +12,10 @@ from shoal.errors import InputError
 from shoal.read.blocks import per_day
 from shoal.read.headings import groups_of
 from shoal.read.stamps import find_form
-from shoal.read.tables import Table
+from shoal.read.tables import SourceTable
 
 
-def spread(table: Table) -> Table:
+def spread(table: SourceTable) -> SourceTable:
     """The table with a column for each position of its arrays, or with a row for each if one of them holds times.
 
     The table itself if no cell holds as many entries as a day has.
@@ -63,10 +63,10 @@ def _is_time(kind: Any) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
-class _RowsOfArrays(Table):
+class _RowsOfArrays(SourceTable):
     """A row for each position of arrays that belong together, and a column for each part of their records."""
 
-    def __init__(self, table: Table, lists: list[int], batch: list[Any]) -> None:
+    def __init__(self, table: SourceTable, lists: list[int], batch: list[Any]) -> None:
         self._table, self._lists = table, lists
         super().__init__(self._rows(batch).columns, kind=table.kind, sha256=table.sha256, untyped=table.untyped)
 
@@ -94,8 +94,8 @@ class _RowsOfArrays(Table):
             yield [frame.to_series(column).to_arrow() for column in columns]
 
 
-class _SpreadTable(Table):
-    def __init__(self, table: Table, lengths: dict[int, int]) -> None:
+class _SpreadTable(SourceTable):
+    def __init__(self, table: SourceTable, lengths: dict[int, int]) -> None:
         self._table = table
         self._places: list[tuple[int, int | None]] = []
         names = []

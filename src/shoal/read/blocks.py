@@ -24,7 +24,7 @@ _ENOUGH = 23
 
 
 @dataclass(frozen=True)
-class Block:
+class QuantityBlock:
     """Columns of one quantity, one for each interval of a day."""
 
     name: str
@@ -60,7 +60,7 @@ def per_day(n: int) -> int | None:
     return None
 
 
-def find_blocks(columns: Sequence[Profile]) -> list[Block]:
+def find_blocks(columns: Sequence[Profile]) -> list[QuantityBlock]:
     """Every block of a table with a row per day; none if its columns are not intervals."""
     named = [column for column in columns if column.name]
     blocks = _by_clock(named) or _by_number(named)
@@ -71,7 +71,7 @@ def find_blocks(columns: Sequence[Profile]) -> list[Block]:
     return [block for block in filled if _is_numeric(columns, block)]
 
 
-def _is_numeric(columns: Sequence[Profile], block: Block) -> bool:
+def _is_numeric(columns: Sequence[Profile], block: QuantityBlock) -> bool:
     kinds = [columns[p].kind for p in block.positions]
     return sum(kind in ("number", "empty") for kind in kinds) >= 0.9 * len(kinds)
 
@@ -83,7 +83,7 @@ def _may_be_reading(column: Profile) -> bool:
     )
 
 
-def _by_clock(columns: Sequence[Profile]) -> list[Block]:
+def _by_clock(columns: Sequence[Profile]) -> list[QuantityBlock]:
     """Columns called 00:30, [00:30], 12:30 AM, kWh 00:30 or 00:00-00:30."""
     groups: dict[str, list[tuple[int, int]]] = defaultdict(list)
     readings = [column for column in columns if _may_be_reading(column)]
@@ -133,7 +133,7 @@ def _time_within(name: str) -> int | None:
     return (hour * 60 + minute) * MINUTE if hour * 60 + minute <= 1440 and minute < 60 else None
 
 
-def _clock_block(name: str, entries: list[tuple[int, int]]) -> Block | None:
+def _clock_block(name: str, entries: list[tuple[int, int]]) -> QuantityBlock | None:
     entries, again = _once(entries)
     if again:
         block = _clock_block(name, entries)
@@ -158,7 +158,7 @@ def _clock_block(name: str, entries: list[tuple[int, int]]) -> Block | None:
     step = int(np.min(steps))
     ends = times[0] > 0 and times[-1] == DAY
     starts = [t - step for t in times] if ends else times
-    return Block(_common(name), tuple(positions), tuple(starts), step, False, "end" if ends else "start")
+    return QuantityBlock(_common(name), tuple(positions), tuple(starts), step, False, "end" if ends else "start")
 
 
 def _once(entries: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -176,7 +176,7 @@ def _once(entries: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[t
     return [(p, t) for p, t in entries if (p, t) not in again], again
 
 
-def _by_number(columns: Sequence[Profile]) -> list[Block]:
+def _by_number(columns: Sequence[Profile]) -> list[QuantityBlock]:
     """Columns called HH1 ... HH48, kWh_1 ..., 1 ... 24, or 30, 100, ... 2400."""
     groups: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     names = {column.name.strip() for column in columns}
@@ -195,18 +195,18 @@ def _by_number(columns: Sequence[Profile]) -> list[Block]:
         usual = per_day(len(entries))
         if numbers == list(range(1, len(entries) + 1)) and 28 <= len(entries) <= 31:
             days = tuple(DAY * n for n in range(len(entries)))
-            blocks.append(Block(name, positions, days, DAY, False, "number"))
+            blocks.append(QuantityBlock(name, positions, days, DAY, False, "number"))
             continue
         if usual == 24 and not after and (again := _again(columns, before, numbers)):
             hours = sorted([*entries, *again])
             offsets = tuple(HOUR * (n - 1) for _, n in hours)
             places = tuple(p for p, _ in hours)
-            blocks.append(Block(name, places, offsets, HOUR, False, "number", frozenset(p for p, _ in again)))
+            blocks.append(QuantityBlock(name, places, offsets, HOUR, False, "number", frozenset(p for p, _ in again)))
             continue
         if usual and numbers[0] in (0, 1) and np.all(np.diff(numbers) == 1):
             step = DAY // usual
             offsets = tuple(step * (n - numbers[0]) for n in numbers)
-            blocks.append(Block(name, positions, offsets, step, True, "number"))
+            blocks.append(QuantityBlock(name, positions, offsets, step, True, "number"))
             continue
         minutes = [n // 100 * 60 + n % 100 for n in numbers]
         if all(n % 100 < 60 for n in numbers) and usual:
@@ -223,7 +223,7 @@ def _again(columns: Sequence[Profile], before: str, numbers: Sequence[int]) -> l
     return [(p, int(m["number"])) for p, m in found if m and m["before"] == before and int(m["number"]) in numbers]
 
 
-def _by_position(columns: Sequence[Profile]) -> list[Block]:
+def _by_position(columns: Sequence[Profile]) -> list[QuantityBlock]:
     """Without names: as many numbers right of a date as a day has intervals, alone or with a flag next to each."""
     dates = [column.position for column in columns if column.kind == "date"]
     for date in dates:
@@ -237,13 +237,13 @@ def _by_position(columns: Sequence[Profile]) -> list[Block]:
     return []
 
 
-def _counted_block(positions: list[int], usual: int) -> Block:
+def _counted_block(positions: list[int], usual: int) -> QuantityBlock:
     """Columns without names for the intervals of a day, of which a usual one has so many."""
     step = DAY // usual
-    return Block("", tuple(positions), tuple(step * n for n in range(len(positions))), step, True, "number")
+    return QuantityBlock("", tuple(positions), tuple(step * n for n in range(len(positions))), step, True, "number")
 
 
-def find_block_by_number(columns: Sequence[Profile]) -> list[Block]:
+def find_block_by_number(columns: Sequence[Profile]) -> list[QuantityBlock]:
     """As many readings side by side as a day has half or quarter hours, whatever their names: no day has as many
     quantities."""
     for run in _runs([c.position for c in columns if c.kind == "number" and c.has_decimals])[:1]:

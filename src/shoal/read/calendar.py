@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
-from shoal.read.draft import Draft
+from shoal.read.draft import PanelDraft
 from shoal.read.durations import DAY
 from shoal.read.zones import find_zone
 
@@ -39,7 +39,7 @@ def parse_split(given: Any) -> Split | None:
     return found
 
 
-def split_draft(draft: Draft, split: Split | None) -> Draft:
+def split_draft(draft: PanelDraft, split: Split | None) -> PanelDraft:
     """The same readings with a series for each day or week of each series."""
     if split is None:
         return draft

@@ -23,13 +23,13 @@ from shoal.read.durations import DAY, HOUR, MINUTE
 from shoal.read.profiles import USUAL_NULLS, NumberForm, texts_of
 from shoal.read.stamp_reader import StampReader, encoded, read_day_codes, read_parts
 from shoal.read.stamps import StampForm, read_offsets
-from shoal.read.tables import Table, is_text, rows_per_batch
+from shoal.read.tables import SourceTable, is_text, rows_per_batch
 from shoal.read.time_numbers import Stamps, read_slots
-from shoal.read.understanding import Guess, Shape
+from shoal.read.understanding import Guess, TableShape
 from shoal.read.zones import Zone, find_zone
 
 
-class Canonical(Table):
+class Canonical(SourceTable):
     """A table in canonical form.
 
     Parameters
@@ -47,7 +47,7 @@ class Canonical(Table):
     """
 
     def __init__(
-        self, source: Table, guess: Guess, *, zone: str | None, only_id: str, static: Sequence[int] = ()
+        self, source: SourceTable, guess: Guess, *, zone: str | None, only_id: str, static: Sequence[int] = ()
     ) -> None:
         self._source, self.guess = source, guess
         self._zone: Zone | None = None if zone is None else find_zone(zone)
@@ -78,7 +78,7 @@ class Canonical(Table):
 
     def _value_names(self) -> list[str]:
         guess = self.guess
-        if guess.shape is Shape.LONG and len(guess.values) > 1:
+        if guess.shape is TableShape.LONG and len(guess.values) > 1:
             return list(guess.channels) or [self._source.names[p] for p in guess.values]
         return [guess.only_channel or "value"]
 
@@ -123,7 +123,7 @@ class Canonical(Table):
         guess = self.guess
         n_rows = len(next(iter(held.values())))
         ids = self._ids(held, n_rows)
-        if guess.shape is Shape.ROW_PER_SERIES:
+        if guess.shape is TableShape.ROW_PER_SERIES:
             times = np.tile(np.array(guess.instants, dtype=np.int64), n_rows)
             values = [self._matrix(held, guess.values).ravel()]
             row = np.repeat(np.arange(n_rows), len(guess.instants))
@@ -143,7 +143,7 @@ class Canonical(Table):
             return self._finish(held, ids, channel, row, times, valid, [cells], aware, by_row=False)
         times, valid, aware = self._times(stamps, held)
         row = np.arange(n_rows)
-        if guess.shape is Shape.COLUMN_PER_SERIES:
+        if guess.shape is TableShape.COLUMN_PER_SERIES:
             matrix = self._matrix(held, guess.values)
             n_series = len(guess.values)
             names = [text_of(name) for name in guess.series]
@@ -337,7 +337,7 @@ class Canonical(Table):
             drop |= never
         self.n_not_readings += int(drop.sum())
         further = [held[p] for p in self._static]
-        if drop.any() or self.guess.shape is not Shape.LONG:
+        if drop.any() or self.guess.shape is not TableShape.LONG:
             keep = np.flatnonzero(~drop)
             if not len(keep):
                 return None
@@ -378,7 +378,7 @@ class Canonical(Table):
         troubles = []
         for position, n in self.n_wrong.items():
             name = self._source.names[position]
-            named = self.guess.shape is Shape.LONG and self.guess.shown(name, position) == name
+            named = self.guess.shape is TableShape.LONG and self.guess.shown(name, position) == name
             label = f"Column {name!r}" if named else f"Column number {position + 1}, counted from 1,"
             troubles.append(
                 InputError(

@@ -20,15 +20,15 @@ from shoal.read.recognition import MOST_COLUMNS, SAMPLE_ROWS, Recognised, Writin
 from shoal.read.series_columns import NAMING
 from shoal.read.stamps import find_form
 from shoal.read.subjects import are_channels, seen_unlike
-from shoal.read.tables import Table, is_text
+from shoal.read.tables import SourceTable, is_text
 from shoal.read.time_reader import parse_times
-from shoal.read.understanding import Shape
+from shoal.read.understanding import TableShape
 
 _FEW_COLUMNS = 40
 
 
 def choose(
-    table: Table, request: Request, layout: Layout, writing: Writing, timezone: str | None, only_id: str
+    table: SourceTable, request: Request, layout: Layout, writing: Writing, timezone: str | None, only_id: str
 ) -> Placement | Recognised:
     """The plain way to read a table if its names and entries allow it, otherwise what is recognised in it."""
     plan, error = None, None
@@ -50,9 +50,13 @@ def choose(
                 total = any("total" in groups_of(name) for name in names)
                 looked = (not plan.asked and (named or unlike)) or twice or total
                 found = recognise(table, request, writing, timezone, only_id, layout) if looked else None
-                if found is not None and found.guess.shape is Shape.COLUMN_PER_SERIES and (twice or unlike):
+                if found is not None and found.guess.shape is TableShape.COLUMN_PER_SERIES and (twice or unlike):
                     return found  # order tells the hour that comes twice
-                return plan if found is None or found.guess.id is None or found.guess.shape is not Shape.LONG else found
+                return (
+                    plan
+                    if found is None or found.guess.id is None or found.guess.shape is not TableShape.LONG
+                    else found
+                )
             # One series, or one for each file.
             one_series = _apart(table)
     for name in request.names:
@@ -67,13 +71,13 @@ def choose(
     raise error or InputError("Shoal cannot tell which columns hold times and readings. Name id=, time= and value=.")
 
 
-def named_columns(table: Table, found: Recognised, request: Request) -> Request | None:
+def named_columns(table: SourceTable, found: Recognised, request: Request) -> Request | None:
     """The columns recognised in a long frame, by name, if their types leave nothing to interpret.
 
     Read by name, its instants keep their zone, and the frame goes back in its own shape.
     """
     guess, time = found.guess, found.guess.time
-    if table.kind != "frame" or guess.shape is not Shape.LONG or guess.channel or not guess.values:
+    if table.kind != "frame" or guess.shape is not TableShape.LONG or guess.channel or not guess.values:
         return None
     beside_stamp = any(one is not None for one in (time.clock, time.slot, time.day_code, time.end, time.offset))
     if guess.id is None or time.stamp is None or beside_stamp or time.parts or time.interval == "end":
@@ -88,8 +92,8 @@ def named_columns(table: Table, found: Recognised, request: Request) -> Request 
 
 def _has_layout(found: Recognised, layout: Layout) -> bool:
     """Whether a table has the layout that the caller insists on."""
-    shapes = {Layout.LONG: (Shape.LONG,), Layout.WIDE: (Shape.COLUMN_PER_SERIES, Shape.ROW_PER_SERIES)}
-    return found.guess.shape in shapes.get(layout, tuple(Shape))
+    shapes = {Layout.LONG: (TableShape.LONG,), Layout.WIDE: (TableShape.COLUMN_PER_SERIES, TableShape.ROW_PER_SERIES)}
+    return found.guess.shape in shapes.get(layout, tuple(TableShape))
 
 
 def _overlooks_time(plan: Placement | None, found: Recognised) -> bool:
@@ -100,7 +104,7 @@ def _overlooks_time(plan: Placement | None, found: Recognised) -> bool:
     return plan.time.position not in (*time.keys, time.end)
 
 
-def _apart(table: Table) -> Table:
+def _apart(table: SourceTable) -> SourceTable:
     """The files of a table separately, each with its name as a column."""
     if not isinstance(table, CsvTable | ParquetTable) or len(table.files) < 2:
         return table
@@ -110,7 +114,7 @@ def _apart(table: Table) -> Table:
     return apart
 
 
-def _is_plain(table: Table, plan: Placement) -> bool:
+def _is_plain(table: SourceTable, plan: Placement) -> bool:
     """Whether a table can be read by its names: ISO times or integers, numbers with a decimal point."""
     if plan.layout is Layout.WIDE and plan.id is not None:
         labels = parse_times(pa.array([column.name for column in plan.values], pa.string()))
@@ -156,13 +160,13 @@ def _counts_time(array: Any) -> bool:
     return form is not None
 
 
-def _comes_twice(table: Table, time: Column) -> bool:
+def _comes_twice(table: SourceTable, time: Column) -> bool:
     """Whether some time of a table with a row per instant is printed twice."""
     texts = [pl.Series(pl.from_arrow(batch)) for (batch,) in table.batches([time.position])]
     return bool(texts) and pl.concat(texts).is_duplicated().any()
 
 
-def _numbers_rows(table: Table, id_: Column, time: Column) -> bool:
+def _numbers_rows(table: SourceTable, id_: Column, time: Column) -> bool:
     """Whether a column has another entry in each of many rows of many times: the key of the row, not of a series."""
     for batch in table.batches([id_.position, time.position]):
         ids, times = (array.slice(0, SAMPLE_ROWS) for array in batch)
@@ -170,7 +174,7 @@ def _numbers_rows(table: Table, id_: Column, time: Column) -> bool:
     return False
 
 
-def _all_numbers(table: Table, plan: Placement) -> bool:
+def _all_numbers(table: SourceTable, plan: Placement) -> bool:
     """Whether each column of readings holds some number."""
     for batch in table.batches([column.position for column in plan.values]):
         cells = (texts_of(array.slice(0, SAMPLE_ROWS)) for array in batch)
@@ -182,7 +186,7 @@ def _is_filled(texts: pl.Series) -> bool:
     return bool((texts.str.len_chars() > 0).any())
 
 
-def _no_stamps(table: Table) -> bool:
+def _no_stamps(table: SourceTable) -> bool:
     """Whether no column of a sample holds dates."""
     if len(table.names) > MOST_COLUMNS:
         return True

@@ -21,7 +21,7 @@ from shoal.read.lake import is_lake
 from shoal.read.recognition import Writing, recognise
 from shoal.read.source_files import SourceFile, shown
 from shoal.read.sources import open_table
-from shoal.read.tables import Table
+from shoal.read.tables import SourceTable
 from shoal.read.text_rows import Rows, as_table, find_table
 from shoal.read.textfiles import MOST_WHOLE, StreamedText, TextForm, is_plain_file, look_at
 
@@ -37,10 +37,10 @@ def stem_of(source: Any) -> str:
     return "series"
 
 
-class FilesTable(Table):
+class FilesTable(SourceTable):
     """Tables of the same columns, one after another, and the stem of each file as a further column."""
 
-    def __init__(self, tables: Sequence[Table], stems: Sequence[str], form: Any, sha256: tuple[str, ...]) -> None:
+    def __init__(self, tables: Sequence[SourceTable], stems: Sequence[str], form: Any, sha256: tuple[str, ...]) -> None:
         names = tables[0].names
         for position, table in enumerate(tables):
             if table.names != names:
@@ -70,7 +70,7 @@ class FilesTable(Table):
             table.close()
 
 
-def open_any(source: Any, sql: str | None, sheet: str | None = None) -> Table:
+def open_any(source: Any, sql: str | None, sheet: str | None = None) -> SourceTable:
     """Open a source whatever it is written in; a plain table as `open_table` does."""
     if sql is not None or not isinstance(source, str | os.PathLike):
         return open_table(source, sql, sheet)
@@ -100,7 +100,7 @@ def _names_files(path: str) -> bool:
     return is_address(path) or not ("://" in path or "password=" in path.lower() or ("@" in path and ":" in path))
 
 
-def _open_file(file: SourceFile, kind: str, sheet: str | None, name: str) -> tuple[Table | None, TextForm | None]:
+def _open_file(file: SourceFile, kind: str, sheet: str | None, name: str) -> tuple[SourceTable | None, TextForm | None]:
     if kind == "json":
         return as_table(rows_of_json(read_json(file))), None
     if kind == "xml":
@@ -133,9 +133,9 @@ def _why_whole(head: Rows) -> str:
     return "its columns are times" if head.cells and unfold(head) is not head else ""
 
 
-def _open_workbook(file: SourceFile, sheet: str | None) -> Table | None:
+def _open_workbook(file: SourceFile, sheet: str | None) -> SourceTable | None:
     """The sheets whose tables have the same columns, read like files in a folder; those with most cells."""
-    alike: dict[tuple[str, ...], dict[str, Table]] = {}
+    alike: dict[tuple[str, ...], dict[str, SourceTable]] = {}
     n_cells: Counter[tuple[str, ...]] = Counter()
     for name, frame in read_sheets(file, sheet):
         cells = [[cell or "" for cell in row] for row in frame.iter_rows()]
@@ -152,7 +152,7 @@ def _open_workbook(file: SourceFile, sheet: str | None) -> Table | None:
     return FilesTable(list(tables.values()), list(tables), None, ())
 
 
-def _repeat_each_other(tables: Sequence[Table]) -> bool:
+def _repeat_each_other(tables: Sequence[SourceTable]) -> bool:
     """Whether tables that name their series cover the same series and times, as versions of one table do."""
     first = recognise(tables[0], Request(), Writing(), None, "") if len(tables) > 1 else None
     if first is None or first.guess.id is None:
@@ -167,14 +167,14 @@ def _repeat_each_other(tables: Sequence[Table]) -> bool:
     return False
 
 
-def _table_of(rows: Rows) -> Table | None:
+def _table_of(rows: Rows) -> SourceTable | None:
     if not rows.cells:
         return None
     unfolded = unfold(rows)
     return as_table(unfolded) if unfolded is not rows else _grouped(as_table(rows), rows)
 
 
-def _grouped(table: Table, rows: Rows) -> Table:
+def _grouped(table: SourceTable, rows: Rows) -> SourceTable:
     """The table with a row for each group of its columns, if two lines name them."""
     groups = find_groups(rows)
     return table if groups is None else GroupedTable(table, groups)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from shoal.read.blocks import per_day
 from shoal.read.headings import groups_of, words_of
 from shoal.read.stamps import StampForm, find_form, month_of
-from shoal.read.tables import Table
+from shoal.read.tables import SourceTable
 from shoal.read.text_rows import Rows, kind_of_cell
 
 
@@ -178,10 +178,10 @@ def find_groups(rows: Rows) -> ColumnGroups | None:
     return None
 
 
-class GroupedTable(Table):
+class GroupedTable(SourceTable):
     """A row for each group and row of a table, and a column with the name of the group."""
 
-    def __init__(self, table: Table, groups: ColumnGroups) -> None:
+    def __init__(self, table: SourceTable, groups: ColumnGroups) -> None:
         self._table, self._groups = table, groups
         n_keys, width = len(groups.keys), groups.columns[-1][-1] + 1
         # What lines above the table say is in columns behind the groups.

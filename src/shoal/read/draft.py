@@ -19,7 +19,7 @@ _TOLD = 3
 
 
 @dataclass
-class Draft:
+class PanelDraft:
     """What a layout read: values, and the data that belongs to each series and instant."""
 
     values: NDArray[np.float64]
@@ -60,7 +60,7 @@ class Draft:
             if n:
                 self.account[name] = self.account.get(name, 0) + n
 
-    def keep_series(self, which: NDArray[np.bool_]) -> Draft:
+    def keep_series(self, which: NDArray[np.bool_]) -> PanelDraft:
         """Only these series."""
         places = np.flatnonzero(which).tolist()
         return replace(
@@ -72,7 +72,7 @@ class Draft:
             sensitive={name: column[which] for name, column in self.sensitive.items()},
         )
 
-    def keep_instants(self, which: NDArray[np.bool_]) -> Draft:
+    def keep_instants(self, which: NDArray[np.bool_]) -> PanelDraft:
         """Only these instants, with the times they had."""
         times = np.arange(self.values.shape[1], dtype=np.int64) if self.times is None else self.times
         return replace(self, values=np.compress(which, self.values, axis=1), times=times[which])

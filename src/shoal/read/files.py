@@ -20,7 +20,7 @@ import pyarrow.parquet
 from shoal.errors import InputError
 from shoal.read.locations import locate
 from shoal.read.source_files import SourceFile, kind_of_bytes, shown
-from shoal.read.tables import Table, plain, rows_per_batch
+from shoal.read.tables import SourceTable, plain, rows_per_batch
 
 _FEW_LINES = 1000
 """Line breaks inside entries up to which all is well."""
@@ -90,12 +90,12 @@ _MOST_COLUMNS = 200_000
 """Largest number of columns of a table: a year of five-minute readings has half as many."""
 
 
-def open_files(source: str, sheet: str | None = None) -> Table:
+def open_files(source: str, sheet: str | None = None) -> SourceTable:
     """A file, a folder, a pattern, an archive or an address as one table."""
     return open_found(*find_files(source), source, sheet)
 
 
-def open_found(kind: str, files: list[SourceFile], source: str, sheet: str | None = None) -> Table:
+def open_found(kind: str, files: list[SourceFile], source: str, sheet: str | None = None) -> SourceTable:
     """Files of one kind as one table."""
     if sheet is not None and kind != "xlsx":
         raise InputError(f"Only a workbook has sheets, and this is {_KINDS[kind]}. Omit sheet=.")
@@ -146,7 +146,7 @@ def digest(path: Path) -> str:
     return state.hexdigest()
 
 
-class FileTable(Table):
+class FileTable(SourceTable):
     """Files of one kind, one after another. Columns are matched by name."""
 
     what = ""

@@ -11,9 +11,9 @@ import pyarrow as pa
 from shoal.model.frame_shape import FrameShape, Library
 from shoal.model.frame_shape import Layout as Lay
 from shoal.read.columns import DEFAULTS, Column, Layout, Placement, Request
-from shoal.read.draft import Draft
+from shoal.read.draft import PanelDraft
 from shoal.read.frames import PandasTable, XarrayTable, index_levels, is_clock, is_pandas
-from shoal.read.tables import ArrowTable, Table
+from shoal.read.tables import ArrowTable, SourceTable
 from shoal.read.wide import name_instants
 
 _TIMES = DEFAULTS["time"]
@@ -61,7 +61,7 @@ def take_frame(source: Any, request: Request, timezone: str | None) -> Framed:
     return Framed(source, request, timezone)
 
 
-def find_shape(source: Any, table: Table, plan: Placement, timezone: str | None) -> FrameShape:
+def find_shape(source: Any, table: SourceTable, plan: Placement, timezone: str | None) -> FrameShape:
     """How the readings were arranged in a table of any kind."""
     if isinstance(table, XarrayTable):
         return _labelled_shape(source, table)
@@ -121,13 +121,13 @@ def _library(source: Any) -> Library | None:
     return "arrow" if hasattr(source, "__arrow_c_stream__") or room == "pyarrow" else None
 
 
-def _label(table: Table, column: Column | None) -> Any:
+def _label(table: SourceTable, column: Column | None) -> Any:
     if column is None:
         return None
     return table.label(column.position) if isinstance(table, PandasTable) else column.name
 
 
-def _types(source: Any, table: Table, plan: Placement) -> dict[str, Any]:
+def _types(source: Any, table: SourceTable, plan: Placement) -> dict[str, Any]:
     """Types of the parts in the terms of the library; for series in columns, only one they share."""
     columns = {"id": plan.id, "time": plan.time}
     if isinstance(table, PandasTable):
@@ -165,9 +165,9 @@ def _is_whole(kind: Any) -> bool:
     return bool(asked()) if callable(asked) else getattr(kind, "kind", "") in ("i", "u")
 
 
-def _instants(table: Table, plan: Placement, timezone: str | None) -> dict[int, Any]:
+def _instants(table: SourceTable, plan: Placement, timezone: str | None) -> dict[int, Any]:
     """The name of each instant's column."""
-    places = Draft(values=np.arange(len(plan.values), dtype=np.float64)[None])
+    places = PanelDraft(values=np.arange(len(plan.values), dtype=np.float64)[None])
     name_instants(places, [column.name for column in plan.values], timezone, guessed=False)
     times = np.arange(len(plan.values)) if places.times is None else places.times
     labels = [_label(table, plan.values[int(place)]) for place in places.values[0]]

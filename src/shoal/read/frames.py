@@ -11,10 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.read.tables import ArrowTable, Table, plain, rows_per_batch
+from shoal.read.tables import ArrowTable, SourceTable, plain, rows_per_batch
 
 
-def open_frame(source: Any) -> Table:
+def open_frame(source: Any) -> SourceTable:
     """A pandas, polars or pyarrow object, or anything else with an Arrow stream, as a table."""
     if isinstance(source, pl.LazyFrame):
         return LazyTable(source)
@@ -36,7 +36,7 @@ def is_pandas(source: Any) -> bool:
     return type(source).__module__.split(".")[0] == "pandas" and hasattr(source, "columns")
 
 
-class LazyTable(Table):
+class LazyTable(SourceTable):
     """A polars query, run once for the columns asked for."""
 
     def __init__(self, query: pl.LazyFrame) -> None:
@@ -67,7 +67,7 @@ class LazyTable(Table):
         self._collected = {c: table.column(position) for position, c in enumerate(wanted)}
 
 
-class PandasTable(Table):
+class PandasTable(SourceTable):
     """A pandas frame. An index that means something becomes columns, before the others; see `index_levels`."""
 
     def __init__(self, frame: Any) -> None:
@@ -183,7 +183,7 @@ def is_xarray(source: Any) -> bool:
     return type(source).__module__.split(".")[0] == "xarray" and hasattr(source, "coords") and hasattr(source, "dims")
 
 
-class XarrayTable(Table):
+class XarrayTable(SourceTable):
     """A row for each series and instant, as a long table.
 
     A DataArray holds the value; in a Dataset, every variable over series and time is a channel, as is every position of

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.read.canonical import Canonical
-from shoal.read.draft import Draft
+from shoal.read.draft import PanelDraft
 from shoal.read.durations import DAY, HOUR
 from shoal.read.zones import Zone, find_zone
 
@@ -81,7 +81,7 @@ def _settle_labels(table: Canonical, zone: Zone) -> None:
         table.shift, table.ends = step, False
 
 
-def to_starts(draft: Draft) -> Draft:
+def to_starts(draft: PanelDraft) -> PanelDraft:
     """The panel with the start of each interval instead of its end.
 
     An interval is as long as the time since the previous instant of the series, if that is a step of the table; after a
@@ -134,7 +134,7 @@ def _starts(ends: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.int
     return np.asarray(ends - length)
 
 
-def fold_channels(draft: Draft, table: Canonical) -> Draft:
+def fold_channels(draft: PanelDraft, table: Canonical) -> PanelDraft:
     """Series of pairs of identifier and channel, as channels of one series for each identifier."""
     if not table.coded or draft.ids is None:
         return draft
@@ -188,7 +188,7 @@ def tell_growing(n_long: int, n_growing: int) -> tuple[str, ...]:
     return ("readings only grow, like those of meter registers; they are kept as they are",)
 
 
-def handle_registers(draft: Draft, register: str) -> Draft:
+def handle_registers(draft: PanelDraft, register: str) -> PanelDraft:
     """Take differences if asked to; otherwise note that readings only grow, if they do."""
     if register == "difference":
         draft, n_back = differences(draft)
@@ -204,13 +204,13 @@ def handle_registers(draft: Draft, register: str) -> Draft:
     return draft
 
 
-def _rows(draft: Draft) -> NDArray[np.float64]:
+def _rows(draft: PanelDraft) -> NDArray[np.float64]:
     """A row for each series and channel."""
     values = draft.values if draft.values.ndim == 3 else draft.values[:, :, None]
     return values.transpose(0, 2, 1).reshape(-1, values.shape[1])
 
 
-def differences(draft: Draft) -> tuple[Draft, int]:
+def differences(draft: PanelDraft) -> tuple[PanelDraft, int]:
     """What a register counted from each of its readings to the next; missing where it falls back, and how often."""
     values: NDArray[Any] = draft.values
     shape = values.shape

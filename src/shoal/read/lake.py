@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal.errors import InputError
 from shoal.read.remote_files import folder_of_store, is_store
 from shoal.read.source_files import shown
-from shoal.read.tables import Table, plain, rows_per_batch
+from shoal.read.tables import SourceTable, plain, rows_per_batch
 
 
 def is_lake(source: str) -> bool:
@@ -45,12 +45,12 @@ def _number(name: str) -> int:
     return int(digits) if digits.isdigit() else -1
 
 
-def open_lake(source: str) -> Table:
+def open_lake(source: str) -> SourceTable:
     """The current state of the table by its log."""
     return LakeTable(source, str(_kind(source)))
 
 
-class LakeTable(Table):
+class LakeTable(SourceTable):
     """A Delta or Iceberg table, in one version for all passes."""
 
     def __init__(self, source: str, kind: str) -> None:

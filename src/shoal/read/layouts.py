@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from shoal.read.blocks import Block, find_block_by_number, find_blocks
+from shoal.read.blocks import QuantityBlock, find_block_by_number, find_blocks
 from shoal.read.headings import unit_of
 from shoal.read.profiles import NumberForm, Profile
 from shoal.read.series_columns import FEW, choose_values, find_channel, find_id, is_static, plausible_values
@@ -15,7 +15,7 @@ from shoal.read.stamps import StampForm, find_form, share_with
 from shoal.read.subjects import are_channels, refuse_unlike
 from shoal.read.time_columns import find_offset, find_time, find_zone_name, is_daily
 from shoal.read.time_parts import has_months
-from shoal.read.understanding import Guess, Part, Shape, TimeGuess, Wishes
+from shoal.read.understanding import Guess, Part, TableShape, TimeGuess, Wishes
 
 
 def guess(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Guess | None:
@@ -26,7 +26,7 @@ def guess(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Gu
     if time is None:
         return _row_per_series(columns, numbers, wishes)
     find_offset(time, columns)
-    found = Guess(Shape.LONG, time, numbers, doubts=list(time.doubts))
+    found = Guess(TableShape.LONG, time, numbers, doubts=list(time.doubts))
     found.roles |= time.used
     find_zone_name(found, columns)
     if not blocks and wishes.value is None and is_daily(columns, time):
@@ -78,7 +78,7 @@ def _columns_as_series_or_channels(found: Guess, names: list[str], asked: str | 
             refuse_unlike(names, np.empty(0), "time")
         names = [name or f"column {p + 1}" for name, p in zip(names, found.values, strict=True)]
     if asked == "series" or (asked is None and not are_channels(names)):
-        found.shape = Shape.COLUMN_PER_SERIES
+        found.shape = TableShape.COLUMN_PER_SERIES
         found.series = tuple(names)
         for position in found.values:
             found.roles.pop(position, None)
@@ -100,8 +100,10 @@ def _different(names: list[str]) -> list[str]:
     return told
 
 
-def _day_rows(found: Guess, columns: Sequence[Profile], blocks: Sequence[Block], wishes: Wishes) -> Guess | None:
-    found.shape = Shape.DAY_ROWS
+def _day_rows(
+    found: Guess, columns: Sequence[Profile], blocks: Sequence[QuantityBlock], wishes: Wishes
+) -> Guess | None:
+    found.shape = TableShape.DAY_ROWS
     found.blocks = tuple(blocks)
     inside = {p for block in blocks for p in block.positions}
     taken = set(found.roles) | set(wishes.other) | inside
@@ -155,7 +157,7 @@ def _row_per_series(columns: Sequence[Profile], numbers: NumberForm, wishes: Wis
     if stamp is None:
         return None
     instants = stamp[0].read(names)
-    found = Guess(Shape.ROW_PER_SERIES, TimeGuess(form=stamp[0]), numbers)
+    found = Guess(TableShape.ROW_PER_SERIES, TimeGuess(form=stamp[0]), numbers)
     found.time.interval_evidence = ""
     found.values = tuple(c.position for c in named)
     found.instants = tuple((instants.printed - instants.offset * 60_000_000).tolist())

@@ -20,12 +20,12 @@ from shoal.read.align import Resample, parse_rules
 from shoal.read.choice import choose
 from shoal.read.columns import Layout, Placement, parse_layout, parse_request
 from shoal.read.containers import open_any, stem_of
-from shoal.read.draft import Draft, gathered
+from shoal.read.draft import PanelDraft, gathered
 from shoal.read.intervals import settle_interval
 from shoal.read.pivot import LongRows, attach_static, settle_rows, static_columns
 from shoal.read.recognition import Recognised, parse_writing
 from shoal.read.repeats import Duplicates
-from shoal.read.tables import Table
+from shoal.read.tables import SourceTable
 from shoal.read.zones import offset_name
 
 COLUMNS = ("id", "time", "value", "subject", "quasi", "sensitive", "other")
@@ -38,7 +38,7 @@ class LongForm:
 
     plan: Placement
     rows: LongRows
-    static: Draft
+    static: PanelDraft
     way: Placement | Recognised
     kind: str
     sha256: tuple[str, ...]
@@ -163,9 +163,9 @@ def _fits(plan: Placement, way: Placement | Recognised) -> bool:
     return len({name.casefold() for name in names}) == len(names) and all(names)
 
 
-def _static(table: Table, plan: Placement, rows: LongRows) -> Draft:
+def _static(table: SourceTable, plan: Placement, rows: LongRows) -> PanelDraft:
     """Columns with one entry per series, read first: their type shows only in all of them."""
-    draft = Draft(values=np.empty((rows.ids.n_series, 0)))
+    draft = PanelDraft(values=np.empty((rows.ids.n_series, 0)))
     if plan.static:
         assert plan.id is not None
         columns = static_columns(plan, rows.ids.n_series, untyped=table.untyped)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
-from shoal.read.draft import Draft
+from shoal.read.draft import PanelDraft
 from shoal.read.durations import Duration, parse_duration
 
 _CELLS = 1 << 20  # filled at once, so that the places of neighbours take little memory
@@ -22,7 +22,7 @@ _FORMS = "'fail', 'drop-series', 'drop-instants', 'interpolate:2h' or 'keep', or
 class Fail:
     """Refuse a panel with gaps."""
 
-    def apply(self, draft: Draft) -> Draft:
+    def apply(self, draft: PanelDraft) -> PanelDraft:
         """Count gaps and refuse."""
         gaps = np.isnan(draft.values)
         n_missing = int(gaps.sum())
@@ -51,7 +51,7 @@ def refuse_gaps(n_gappy: int, n_series: int, n_missing: int, n_cells: int, n_inc
 class Keep:
     """Leave gaps as NaN."""
 
-    def apply(self, draft: Draft) -> Draft:
+    def apply(self, draft: PanelDraft) -> PanelDraft:
         """Leave the draft as it is."""
         return draft
 
@@ -60,7 +60,7 @@ class Keep:
 class DropSeries:
     """Drop every series with a gap."""
 
-    def apply(self, draft: Draft) -> Draft:
+    def apply(self, draft: PanelDraft) -> PanelDraft:
         """Keep complete series."""
         whole = np.asarray(~np.isnan(draft.values).reshape(draft.values.shape[0], -1).any(axis=1))
         if not whole.any():
@@ -75,7 +75,7 @@ class DropSeries:
 class DropInstants:
     """Drop every instant at which any series has a gap."""
 
-    def apply(self, draft: Draft) -> Draft:
+    def apply(self, draft: PanelDraft) -> PanelDraft:
         """Keep complete instants."""
         gaps = np.isnan(draft.values)
         whole = np.asarray(~(gaps.any(axis=0) if gaps.ndim == 2 else gaps.any(axis=(0, 2))))
@@ -99,7 +99,7 @@ class Interpolate:
 
     gap: Duration
 
-    def apply(self, draft: Draft) -> Draft:
+    def apply(self, draft: PanelDraft) -> PanelDraft:
         """Fill in place."""
         longest = self.gap.needs(clock=draft.on_clock, setting="interpolate")
         clock = draft.times if draft.times is not None else np.arange(draft.values.shape[1], dtype=np.int64)
@@ -171,7 +171,7 @@ def _parse(entry: Any) -> Policy:
     raise ParameterError(f"missing: give {_FORMS}.")
 
 
-def handle_missing(draft: Draft, policies: tuple[Policy, ...]) -> Draft:
+def handle_missing(draft: PanelDraft, policies: tuple[Policy, ...]) -> PanelDraft:
     """Apply the policies in order, and count what they change."""
     n_series, n_instants = draft.values.shape[:2]
     n_interpolated = 0

@@ -17,7 +17,7 @@ from shoal.read.calendar import parse_split, split_draft
 from shoal.read.choice import choose, named_columns
 from shoal.read.columns import Layout, Request, parse_layout, parse_request
 from shoal.read.containers import open_any, stem_of
-from shoal.read.draft import Draft, gathered
+from shoal.read.draft import PanelDraft, gathered
 from shoal.read.frame_shapes import find_shape, take_frame, unknown_shape
 from shoal.read.intervals import handle_registers
 from shoal.read.missing import Keep, Policy, handle_missing, parse_missing
@@ -230,7 +230,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     return draft.panel(roles, origin)
 
 
-def _all_troubles(draft: Draft, policies: tuple[Policy, ...]) -> InputError:
+def _all_troubles(draft: PanelDraft, policies: tuple[Policy, ...]) -> InputError:
     """The problems of a table, including gaps unless an earlier problem causes them."""
     troubles = list(draft.troubles)
     if not any("holds text" in str(trouble) or "evenly" in str(trouble) for trouble in troubles):
@@ -241,7 +241,7 @@ def _all_troubles(draft: Draft, policies: tuple[Policy, ...]) -> InputError:
     return gathered(troubles)
 
 
-def _from_array(source: Any, request: Request, timezone: str | None, sql: str | None) -> Draft:
+def _from_array(source: Any, request: Request, timezone: str | None, sql: str | None) -> PanelDraft:
     if request.names or timezone is not None or sql is not None:
         raise ParameterError("An array has no columns: omit id, time, value, the roles, timezone and sql.")
     if source.dtype.kind not in "biuf":
@@ -258,4 +258,4 @@ def _from_array(source: Any, request: Request, timezone: str | None, sql: str | 
             f"{infinite} of {values.size} values are infinite. Mark them as missing (NaN) or remove those series."
         )
     values[np.isnan(values)] = np.nan
-    return Draft(values=values, n_rows=len(values))
+    return PanelDraft(values=values, n_rows=len(values))

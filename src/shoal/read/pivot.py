@@ -21,11 +21,11 @@ from shoal.read.autumn import Autumn
 from shoal.read.buckets import Gathered, StepCount, require_step
 from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.columns import Placement
-from shoal.read.draft import Draft, gathered, noted, text_troubles
+from shoal.read.draft import PanelDraft, gathered, noted, text_troubles
 from shoal.read.numbers import NumberColumn
 from shoal.read.repeats import refuse_conflicts, settle
 from shoal.read.series import IdColumn, StaticColumn, changed, read_values
-from shoal.read.tables import Table, empty
+from shoal.read.tables import SourceTable, empty
 from shoal.read.time_reader import TimeReader
 
 _MANY_TIMES = 4_000_000
@@ -47,7 +47,7 @@ SeriesRows = tuple[int, int, NDArray[np.int64], NDArray[np.int64], list[NDArray[
 """The first of some series, how many they are, and of each row the series, counted from there, instant and readings."""
 
 
-def read_long(table: Table, plan: Placement, rules: Rules, timezone: str | None) -> Draft:
+def read_long(table: SourceTable, plan: Placement, rules: Rules, timezone: str | None) -> PanelDraft:
     """Read and pivot a long table."""
     rows, times = settle_rows(table, plan, rules, timezone)
     ids, clock = rows.ids, rows.clock
@@ -64,7 +64,7 @@ def read_long(table: Table, plan: Placement, rules: Rules, timezone: str | None)
     return draft
 
 
-def settle_rows(table: Table, plan: Placement, rules: Rules, timezone: str | None) -> tuple[LongRows, Times]:
+def settle_rows(table: SourceTable, plan: Placement, rules: Rules, timezone: str | None) -> tuple[LongRows, Times]:
     """The first pass: which series and which times exist. The rows then come with both settled."""
     if plan.id is None or plan.time is None:
         raise InputError("A long table needs an id and a time column.")
@@ -99,7 +99,7 @@ def settle_rows(table: Table, plan: Placement, rules: Rules, timezone: str | Non
     return LongRows(table, plan, ids, clock, second, tuple(troubles)), times
 
 
-def _exact(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> Draft:
+def _exact(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> PanelDraft:
     """The times of the table as instants."""
     found, clock, n_series = times.sorted(), rows.clock, rows.ids.n_series
     uneven: list[InputError] = []
@@ -124,7 +124,7 @@ def _exact(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> Draf
         if np.any(found[places] != instants):
             raise changed()
         cells.add(series * len(found) + places, readings)
-    draft = Draft(values=cells.finish(), times=found, printed=cells.printed)
+    draft = PanelDraft(values=cells.finish(), times=found, printed=cells.printed)
     draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
     n_doubtful = int(cells.repeated_at[clock.doubtful(found)].sum()) if cells.n_repeated else 0
     with noted(draft.troubles):
@@ -133,7 +133,7 @@ def _exact(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> Draf
     return draft
 
 
-def _gathered(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> Draft:
+def _gathered(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> PanelDraft:
     """Buckets as instants. Rows are held, whole series at a time, since duplicates can be anywhere in the table."""
     assert isinstance(rules.align, Resample)
     found, clock, n_series = times.sorted(), rows.clock, rows.ids.n_series
@@ -154,7 +154,7 @@ def _gathered(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> D
     if rules.complete is not None:
         step = require_step(filled.steps, buckets.step, by[0], on_clock=clock.on_clock)
     values, incomplete = filled.finish(rules.complete, step)
-    draft = Draft(values=values, times=buckets.times())
+    draft = PanelDraft(values=values, times=buckets.times())
     draft.count(repeated=n_repeated, merged=n_merged, **incomplete.account())
     return draft
 
@@ -164,7 +164,7 @@ class LongRows:
 
     def __init__(
         self,
-        table: Table,
+        table: SourceTable,
         plan: Placement,
         ids: IdColumn,
         clock: TimeReader,
@@ -282,7 +282,7 @@ def static_columns(plan: Placement, n_series: int, *, untyped: bool) -> list[Sta
     return [StaticColumn(c.name, n_series, untyped=untyped, names=c == plan.subject) for c in plan.static]
 
 
-def attach_static(draft: Draft, plan: Placement, static: list[StaticColumn]) -> None:
+def attach_static(draft: PanelDraft, plan: Placement, static: list[StaticColumn]) -> None:
     """Put static columns where they belong in a draft."""
     by_name = {column.column: column for column in static}
     if plan.subject is not None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from shoal.errors import InputError
 from shoal.read.files import CsvTable, ParquetTable, read_header
-from shoal.read.tables import ArrowTable, Table, empty, plain, rows_per_batch
+from shoal.read.tables import ArrowTable, SourceTable, empty, plain, rows_per_batch
 
 _MEMORY = "1GB"
 _BATCH_ROWS = rows_per_batch(1)
@@ -32,7 +32,7 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-class QueryTable(Table):
+class QueryTable(SourceTable):
     """The result of DuckDB SQL, run again for every pass and streamed.
 
     Parameters
@@ -43,7 +43,7 @@ class QueryTable(Table):
         What the query calls `input`, if anything. Columns of a CSV are text there: cast where you compute.
     """
 
-    def __init__(self, sql: str, source: Table | None = None) -> None:
+    def __init__(self, sql: str, source: SourceTable | None = None) -> None:
         self._source = source  # keeps its temporary files alive
         # The directory is private (mode 0700): what spills out of memory is raw data.
         self._spill = tempfile.TemporaryDirectory(prefix="shoal-")
@@ -55,7 +55,7 @@ class QueryTable(Table):
             raise
         super().__init__(self._relation.columns, kind="sql", sha256=source.sha256 if source is not None else ())
 
-    def _prepare(self, sql: str, source: Table | None) -> duckdb.DuckDBPyRelation:
+    def _prepare(self, sql: str, source: SourceTable | None) -> duckdb.DuckDBPyRelation:
         try:
             self._settle()
             if source is not None:
@@ -99,7 +99,7 @@ class QueryTable(Table):
             with contextlib.suppress(duckdb.CatalogException):
                 self._connection.execute(f"SET {setting}")
 
-    def _offer(self, source: Table) -> None:
+    def _offer(self, source: SourceTable) -> None:
         if isinstance(source, ParquetTable):
             # Names are names: DuckDB would read m1.parquet where m[1].parquet is given, and columns from a folder a=1.
             paths = [glob.escape(str(path)) for path in (file.local() for file in source.files)]
@@ -131,7 +131,7 @@ class QueryTable(Table):
         self._spill.cleanup()
 
 
-def _in_memory(source: Table) -> Any:
+def _in_memory(source: SourceTable) -> Any:
     if isinstance(source, ArrowTable):
         return source.table
     columns: list[list[Any]] = [[] for _ in source.names]
@@ -148,7 +148,7 @@ def _refused(error: Exception) -> InputError:
     return InputError(f"DuckDB cannot run the SQL: {reason}. Details are withheld because they may quote data.")
 
 
-class DatabaseTable(Table):
+class DatabaseTable(SourceTable):
     """The result of a query on PostgreSQL, streamed as Arrow. Both passes see one snapshot of the database."""
 
     def __init__(self, uri: str, sql: str) -> None:

@@ -16,7 +16,7 @@ from shoal.read.arrays_in_cells import spread
 from shoal.read.canonical import Canonical
 from shoal.read.columns import Column, Layout, Placement, Request, find_column
 from shoal.read.definitions import DefinedTable
-from shoal.read.draft import Draft, gathered, noted
+from shoal.read.draft import PanelDraft, gathered, noted
 from shoal.read.headings import unit_of
 from shoal.read.intervals import fold_channels, settle_interval, to_starts
 from shoal.read.layouts import guess
@@ -24,13 +24,13 @@ from shoal.read.pivot import read_long
 from shoal.read.profiles import USUAL_NULLS, NumberForm, Profile, number_form, profile, texts_of
 from shoal.read.stamps import WORDS, StampForm, find_form
 from shoal.read.subjects import mean_sizes, refuse_unlike
-from shoal.read.tables import Table, is_text
+from shoal.read.tables import SourceTable, is_text
 from shoal.read.understanding import (
     ClockGuess,
     ColumnGuess,
     Guess,
     Part,
-    Shape,
+    TableShape,
     TextGuess,
     TimeGuess,
     Understanding,
@@ -80,14 +80,14 @@ def parse_writing(*, decimal: Any, time_format: Any, interval: Any, null: Any, c
 
 
 @dataclass(frozen=True)
-class Sample:
+class FirstRows:
     """The first rows of a table, as stripped text."""
 
     columns: list[pl.Series]
     is_whole: bool
 
 
-def take_sample(table: Table) -> Sample:
+def take_sample(table: SourceTable) -> FirstRows:
     """The first rows of a table."""
     n_columns = len(table.names)
     n_wanted = max(50, min(SAMPLE_ROWS, _SAMPLE_CELLS // max(1, n_columns)))
@@ -103,7 +103,7 @@ def take_sample(table: Table) -> Sample:
             held.append(texts)
         n_rows += len(batch[0])
     columns = [pl.concat(held) if held else pl.Series([], dtype=pl.String) for held in parts]
-    return Sample(columns, is_whole)
+    return FirstRows(columns, is_whole)
 
 
 def _texts(arrays: list[Any]) -> list[pl.Series]:
@@ -115,7 +115,7 @@ def _texts(arrays: list[Any]) -> list[pl.Series]:
 
 
 def recognise(
-    table: Table,
+    table: SourceTable,
     request: Request,
     writing: Writing,
     timezone: str | None,
@@ -164,7 +164,7 @@ def recognise(
     if found.id is None and found.only_id is None:
         found.only_id = _id_in_path(columns)
     static = [find_column(table.names, name).position for name in request.static]
-    if static and found.shape is Shape.COLUMN_PER_SERIES:
+    if static and found.shape is TableShape.COLUMN_PER_SERIES:
         raise ParameterError(
             "subject, quasi, sensitive and other need a row per series or a long table; "
             "this table has a row per instant."
@@ -180,7 +180,7 @@ def _say_nothing(names: Sequence[str]) -> bool:
     return len(names) > 1 and len(patterns) == 1 and "#" in patterns.pop()
 
 
-def _place(table: Table, name: str | None) -> int | None:
+def _place(table: SourceTable, name: str | None) -> int | None:
     return None if name is None else find_column(table.names, name).position
 
 
@@ -194,7 +194,7 @@ def _id_in_path(columns: Sequence[Profile]) -> str | None:
     return None
 
 
-def _ask_whole_column(table: Table, found: Guess, columns: Sequence[Profile], sample: Sample) -> None:
+def _ask_whole_column(table: SourceTable, found: Guess, columns: Sequence[Profile], sample: FirstRows) -> None:
     """If the sample cannot tell day from month, the whole column may."""
     place = found.time.stamp
     if sample.is_whole or place is None or not columns[place].doubt:
@@ -212,7 +212,9 @@ def _defined(table: DefinedTable, request: Request, timezone: str | None, only_i
         raise ParameterError(f"{table.definition} defines its fields: omit id, time, value and the roles.")
     several = pl.Series(pl.from_arrow(table.table.column(1))).n_unique() > 1 or table.table.column(1)[0].as_py() != ""
     time = TimeGuess(stamp=2, form=StampForm("ymd"), interval="start", interval_evidence=f"{table.definition} says so")
-    found = Guess(Shape.LONG, time, NumberForm(), id=0, channel=(1,) if several else (), values=(3,), unit=table.unit)
+    found = Guess(
+        TableShape.LONG, time, NumberForm(), id=0, channel=(1,) if several else (), values=(3,), unit=table.unit
+    )
     found.roles = {
         p: (part, f"{table.definition} says so")
         for p, part in enumerate((Part.ID, Part.CHANNEL, Part.TIME, Part.VALUE))
@@ -227,7 +229,7 @@ class Recognised:
     """A table that was understood: its canonical form, and the notes about it."""
 
     table: Canonical
-    source: Table
+    source: SourceTable
     columns: list[Profile]
     zone: str | None
     zone_given: bool
@@ -289,7 +291,7 @@ class Recognised:
     def _channels(self) -> tuple[str, ...]:
         """Names of channels that may be shown."""
         found = self.guess
-        if found.shape is not Shape.LONG or len(found.channels) != len(found.values):
+        if found.shape is not TableShape.LONG or len(found.channels) != len(found.values):
             return found.channels
         return tuple(found.shown(name, p) for name, p in zip(found.channels, found.values, strict=True))
 
@@ -340,7 +342,7 @@ class Recognised:
             parts.append(f"id {names[found.id]!r}")
         if found.channel:
             parts.append("channel " + " and ".join(repr(names[p]) for p in found.channel))
-        if found.shape is Shape.LONG and all(names[p] for p in found.values):
+        if found.shape is TableShape.LONG and all(names[p] for p in found.values):
             parts.append("value " + ", ".join(repr(found.shown(names[p], p)) for p in found.values[:4]))
         if found.numbers.decimal == ",":
             parts.append("decimal comma")
@@ -361,7 +363,7 @@ class Recognised:
         return (*said, *found.doubts)
 
 
-def read_recognised(way: Recognised, request: Request, rules: Rules) -> tuple[Placement, Draft]:
+def read_recognised(way: Recognised, request: Request, rules: Rules) -> tuple[Placement, PanelDraft]:
     """Read a table that was understood."""
     table, plan = way.table, way.plan(request)
     settle_interval(table, way.zone)

@@ -12,7 +12,7 @@ import polars as pl
 from shoal.read.headings import groups_of, unit_of, words_of
 from shoal.read.profiles import Profile
 from shoal.read.stamps import share_with
-from shoal.read.understanding import Guess, Part, Shape, Wishes
+from shoal.read.understanding import Guess, Part, TableShape, Wishes
 
 FEW = 30
 """Largest number of different entries for a column that may name channels."""
@@ -119,7 +119,11 @@ def find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set
             score -= 2
         if score >= least or not one_series:
             fit.append((score, column))
-    fit = [(score, c) for score, c in fit if not (c.n_distinct > 0.6 * len(c.texts) > 30 and found.shape is Shape.LONG)]
+    fit = [
+        (score, c)
+        for score, c in fit
+        if not (c.n_distinct > 0.6 * len(c.texts) > 30 and found.shape is TableShape.LONG)
+    ]
     if not fit:
         return
     fit.sort(key=lambda pair: -pair[0])

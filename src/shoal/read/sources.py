@@ -11,7 +11,7 @@ from shoal.read.frames import XarrayTable, is_pandas, is_xarray, open_frame
 from shoal.read.lake import is_lake, open_lake
 from shoal.read.queries import DatabaseTable, QueryTable
 from shoal.read.remote_files import is_address
-from shoal.read.tables import Table
+from shoal.read.tables import SourceTable
 
 
 def _like_an_address(path: str) -> bool:
@@ -19,7 +19,7 @@ def _like_an_address(path: str) -> bool:
     return path.lower().startswith("postgres") or "password=" in path.lower() or ("@" in path and ":" in path)
 
 
-def open_table(source: Any, sql: str | None, sheet: str | None = None) -> Table:
+def open_table(source: Any, sql: str | None, sheet: str | None = None) -> SourceTable:
     """Open a path, folder, pattern, frame, query or database. Close the table after use."""
     if sql is not None and (not isinstance(sql, str) or not sql.strip()):
         raise ParameterError("sql: give a query, such as select id, time, value from 'file.parquet'.")

@@ -14,7 +14,7 @@ BATCH_CELLS = 1 << 19
 """About how many cells a batch holds: enough to amortise the work per batch, little next to the panel."""
 
 
-class Table:
+class SourceTable:
     """Columns by position; names may repeat. Reading twice gives the same rows in the same order.
 
     Parameters
@@ -54,7 +54,7 @@ class Table:
         self.close()
 
 
-class ArrowTable(Table):
+class ArrowTable(SourceTable):
     """A table in memory."""
 
     def __init__(self, table: Any, *, kind: str = "frame", sha256: tuple[str, ...] = ()) -> None:

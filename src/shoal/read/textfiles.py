@@ -20,7 +20,7 @@ import pyarrow.csv
 from shoal.errors import InputError
 from shoal.read.crosstabs import unfold
 from shoal.read.source_files import SourceFile
-from shoal.read.tables import Table, plain, rows_per_batch
+from shoal.read.tables import SourceTable, plain, rows_per_batch
 from shoal.read.text_rows import LOOKED_AT, Rows, find_table, kind_of_cell
 
 SMALL = 16 << 20
@@ -200,7 +200,7 @@ def look_at(file: SourceFile, shown: str, *, must_whole: bool = False) -> tuple[
     return form, rows if whole else None, lines
 
 
-class StreamedText(Table):
+class StreamedText(SourceTable):
     """A large text file, batch by batch. Lines whose width differs from the table's are skipped and counted."""
 
     def __init__(self, file: SourceFile, form: TextForm, shown: str) -> None:

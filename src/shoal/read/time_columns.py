@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.read.blocks import Block, per_day
+from shoal.read.blocks import QuantityBlock, per_day
 from shoal.read.durations import DAY, HOUR, MINUTE, SECOND
 from shoal.read.headings import words_of
 from shoal.read.profiles import Profile
@@ -21,7 +21,7 @@ from shoal.read.understanding import Guess, Part, TimeGuess, Wishes
 from shoal.read.zones import offset_name
 
 
-def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block]) -> TimeGuess | None:
+def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[QuantityBlock]) -> TimeGuess | None:
     """Where the time of a row is."""
     taken = {p for block in blocks for p in block.positions} | wishes.other
     if wishes.id is not None:

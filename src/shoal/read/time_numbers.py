@@ -32,7 +32,7 @@ class Stamps:
 
 
 @dataclass(frozen=True)
-class Count:
+class EpochCount:
     """Instants in UTC as a number of equal units since an origin."""
 
     origin: int
@@ -64,12 +64,12 @@ class Count:
 
 
 COUNTS = {
-    "epoch": Count(0, 1, "seconds since 1970"),
-    "epoch_ms": Count(0, 1000, "milliseconds since 1970"),
-    "epoch_us": Count(0, 1_000_000, "microseconds since 1970"),
-    "epoch_ns": Count(0, 1_000_000_000, "nanoseconds since 1970"),
-    "ticks": Count(-62_135_596_800, 10_000_000, "100 nanoseconds since the year 1"),
-    "filetime": Count(-11_644_473_600, 10_000_000, "100 nanoseconds since 1601"),
+    "epoch": EpochCount(0, 1, "seconds since 1970"),
+    "epoch_ms": EpochCount(0, 1000, "milliseconds since 1970"),
+    "epoch_us": EpochCount(0, 1_000_000, "microseconds since 1970"),
+    "epoch_ns": EpochCount(0, 1_000_000_000, "nanoseconds since 1970"),
+    "ticks": EpochCount(-62_135_596_800, 10_000_000, "100 nanoseconds since the year 1"),
+    "filetime": EpochCount(-11_644_473_600, 10_000_000, "100 nanoseconds since 1601"),
 }
 DAY_COUNTS = {"serial": 25_569.0, "datenum": 719_529.0, "julian": 2_440_587.5}
 """Days from the origin to 1970: as spreadsheets count, from the year nought, and as astronomers do."""

@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from shoal.read.blocks import Block
+from shoal.read.blocks import QuantityBlock
 from shoal.read.profiles import NumberForm
 from shoal.read.stamps import StampForm
 from shoal.read.subjects import is_printable
 
 
-class Shape(StrEnum):
+class TableShape(StrEnum):
     """How series and instants lie in a table."""
 
     LONG = "long"
@@ -97,7 +97,7 @@ class ClockGuess:
 class Understanding:
     """What a table is taken to be."""
 
-    shape: Shape
+    shape: TableShape
     columns: tuple[ColumnGuess, ...]
     """Columns that are instants or series are counted in `n_value_columns`, not listed."""
     n_value_columns: int
@@ -178,13 +178,13 @@ class TimeGuess:
 class Guess:
     """Everything needed to bring a table into its canonical form."""
 
-    shape: Shape
+    shape: TableShape
     time: TimeGuess
     numbers: NumberForm
     id: int | None = None
     channel: tuple[int, ...] = ()
     values: tuple[int, ...] = ()
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[QuantityBlock, ...] = ()
     instants: tuple[int, ...] = ()
     """With a row per series: the instant of each value column, microseconds as printed."""
     series: tuple[str, ...] = ()
@@ -204,5 +204,5 @@ class Guess:
     def shown(self, name: str, position: int) -> str:
         """How messages name a column of readings. Next to a time alone, a name that indicates no quantity may be a
         person's."""
-        known = self.shape is Shape.LONG and (self.id is not None or len(self.values) == 1)
+        known = self.shape is TableShape.LONG and (self.id is not None or len(self.values) == 1)
         return name if known or is_printable(name) else f"number {position + 1}"

@@ -14,13 +14,13 @@ from shoal.read.align import Exact, Rules, make_buckets, require_even
 from shoal.read.buckets import Gathered, require_step
 from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.columns import Column, Placement
-from shoal.read.draft import Draft, noted, text_troubles
+from shoal.read.draft import PanelDraft, noted, text_troubles
 from shoal.read.numbers import NumberColumn
 from shoal.read.pivot import attach_static, static_columns
 from shoal.read.repeats import Duplicates
 from shoal.read.series import IdColumn, Spellings, changed
 from shoal.read.subjects import are_channels, mean_sizes, refuse_unlike
-from shoal.read.tables import Table, empty
+from shoal.read.tables import SourceTable, empty
 from shoal.read.time_reader import TimeReader
 from shoal.read.zones import find_zone
 
@@ -29,7 +29,7 @@ Places = NDArray[np.int64]
 _ROWS = 4096
 
 
-def read_wide(table: Table, plan: Placement, rules: Rules, timezone: str | None) -> Draft:
+def read_wide(table: SourceTable, plan: Placement, rules: Rules, timezone: str | None) -> PanelDraft:
     """Read a wide table of either kind."""
     if plan.id is not None:
         draft = _rows_are_series(table, plan, plan.id, timezone, rules.duplicates)
@@ -40,7 +40,9 @@ def read_wide(table: Table, plan: Placement, rules: Rules, timezone: str | None)
     return align_draft(draft, rules)
 
 
-def _rows_are_series(table: Table, plan: Placement, id_: Column, timezone: str | None, duplicates: Duplicates) -> Draft:
+def _rows_are_series(
+    table: SourceTable, plan: Placement, id_: Column, timezone: str | None, duplicates: Duplicates
+) -> PanelDraft:
     ids = IdColumn(id_.name)
     for (batch,) in table.batches([id_.position]):
         ids.add(batch)
@@ -72,7 +74,7 @@ def _rows_are_series(table: Table, plan: Placement, id_: Column, timezone: str |
     if n_rows != ids.n_rows:
         raise changed()
     values = cells.finish() if matrix is None else _take(matrix, np.argsort(places))
-    draft = Draft(values=values, ids=ids.texts(), n_rows=n_rows, told=ids.spellings.told())
+    draft = PanelDraft(values=values, ids=ids.texts(), n_rows=n_rows, told=ids.spellings.told())
     with noted(draft.troubles):
         name_instants(draft, [column.name for column in plan.values], timezone, guessed=plan.guessed)
     draft.troubles += text_troubles(numbers)
@@ -93,7 +95,7 @@ def _rows_are_series(table: Table, plan: Placement, id_: Column, timezone: str |
     return draft
 
 
-def name_instants(draft: Draft, names: list[str], timezone: str | None, *, guessed: bool) -> None:
+def name_instants(draft: PanelDraft, names: list[str], timezone: str | None, *, guessed: bool) -> None:
     """Take the instants from the column names if these are timestamps; if none of them is, they are positions."""
     clock = TimeReader("the column names", timezone)
     instants = clock.read(pa.array(names, pa.string()))
@@ -127,8 +129,8 @@ def name_instants(draft: Draft, names: list[str], timezone: str | None, *, guess
 
 
 def _rows_are_instants(
-    table: Table, plan: Placement, time: Column, timezone: str | None, duplicates: Duplicates
-) -> Draft:
+    table: SourceTable, plan: Placement, time: Column, timezone: str | None, duplicates: Duplicates
+) -> PanelDraft:
     names = [text_of(column.name) for column in plan.values]
     troubles: list[InputError] = []
     if n_again := len(names) - len(set(names)):
@@ -180,7 +182,7 @@ def _rows_are_instants(
                 "duplicates='first', 'last' or 'mean'."
             )
         )
-    draft = Draft(
+    draft = PanelDraft(
         values=values,
         ids=[names[place] for place in order],
         times=times,
@@ -213,7 +215,7 @@ def _label(position: int) -> str:
     return f"Column number {position + 1}, counted from 1,"
 
 
-def align_draft(draft: Draft, rules: Rules) -> Draft:
+def align_draft(draft: PanelDraft, rules: Rules) -> PanelDraft:
     """Check the instants of a dense draft, or resample them."""
     n_series, n_instants = draft.values.shape[:2]
     by = rules.by(None, draft.n_channels)

@@ -49,7 +49,7 @@ class Checked:
     """One for each guarantee: those of the candidate, then the additional ones."""
     suppression: Suppression
     open_bits: float
-    members: tuple[Members, ...] = ()
+    members: tuple[GroupMembers, ...] = ()
     """For groups that are spread over shards."""
 
 
@@ -94,7 +94,7 @@ class Looked:
     verdicts: tuple[Verdict, ...]
     suppression: Suppression
     open_bits: float
-    members: Members | None = None
+    members: GroupMembers | None = None
 
 
 def look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate | EventsCandidate) -> Looked:
@@ -214,7 +214,7 @@ def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) 
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class GroupMembers:
     """What one shard has of such groups."""
 
     spread: Spread
@@ -228,14 +228,14 @@ class Members:
     n_subjects: int
 
 
-def count_members(candidate: Candidate | EventsCandidate) -> Members | None:
+def count_members(candidate: Candidate | EventsCandidate) -> GroupMembers | None:
     """The members in one shard; None if no group is shared with another shard."""
     if isinstance(candidate, EventsCandidate) or candidate.private.spread is None:
         return None
     published, private = candidate.published, candidate.private
     assert isinstance(published, Profiles)
     kept = private.groups >= 0
-    return Members(
+    return GroupMembers(
         candidate.private.spread,
         published.digest(),
         published.counts,
@@ -245,7 +245,7 @@ def count_members(candidate: Candidate | EventsCandidate) -> Members | None:
     )
 
 
-def refuse_spread(several: Sequence[Members]) -> str | None:
+def refuse_spread(several: Sequence[GroupMembers]) -> str | None:
     """Why profiles shared by several shards do not count their members; None if they do."""
     for first in dict.fromkeys(one.spread.first for one in several):
         own = [one for one in several if one.spread.first == first]
@@ -258,7 +258,7 @@ def refuse_spread(several: Sequence[Members]) -> str | None:
     return None
 
 
-def add_members(counts: CountsPart, several: Sequence[Members]) -> CountsPart:
+def add_members(counts: CountsPart, several: Sequence[GroupMembers]) -> CountsPart:
     """The counts of what was written, with the members in shards that wrote nothing."""
     others = [one for one in several if not one.spread.is_first]
     return counts.model_copy(

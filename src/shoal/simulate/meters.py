@@ -15,7 +15,7 @@ from shoal.simulate.dice import Dice, Stream, generator
 from shoal.simulate.gaps import missing_readings
 from shoal.simulate.households import simulate_households
 from shoal.simulate.second_homes import simulate_second_homes
-from shoal.simulate.uniqueness import WEEK, Signatures
+from shoal.simulate.uniqueness import WEEK, TakenSignatures
 from shoal.simulate.weather import Weather, simulate_weather
 
 Family = Callable[[Dice, DayGrid, Weather], Floats]
@@ -115,7 +115,7 @@ def _fill(
     values: Floats, rows: Ints, code: int, family: str, clock: DayGrid, weather: Weather, missing: float, seed: int
 ) -> None:
     """Simulate one family block by block into its rows."""
-    signatures = Signatures(clock.steps_per_day)
+    signatures = TakenSignatures(clock.steps_per_day)
 
     def draw(numbers: range, attempt: int = 0) -> Floats:
         dice = Dice(seed, [(Stream.METER, code, number, attempt) for number in numbers])

@@ -23,7 +23,7 @@ WEEK = 7
 MAX_REDRAWS = 100
 
 
-class Signatures:
+class TakenSignatures:
     """The signatures taken so far."""
 
     def __init__(self, steps_per_day: int) -> None:

@@ -31,7 +31,7 @@ SUMMARY = "summary.json"
 
 
 @dataclass(frozen=True)
-class Totals:
+class PublishedTotals:
     """What was published so far."""
 
     snapshots: int = 0
@@ -44,14 +44,14 @@ class Totals:
     figures: dict[str, Any] = field(default_factory=dict)
     """The operator's account of its work, for the recipe."""
 
-    def after(self, published: Sequence[PublishedSnapshot], figures: Mapping[str, Any]) -> Totals:
+    def after(self, published: Sequence[PublishedSnapshot], figures: Mapping[str, Any]) -> PublishedTotals:
         """Add some snapshots, and the operator's account so far."""
         totals = self
         for snapshot in published:
             totals = totals.plus(snapshot)
         return replace(totals, figures=dict(figures))
 
-    def plus(self, snapshot: PublishedSnapshot) -> Totals:
+    def plus(self, snapshot: PublishedSnapshot) -> PublishedTotals:
         """Add one snapshot."""
         distances = sorted({*self.moved, *snapshot.moved})
         moved = {d: self.moved.get(d, 0) + snapshot.moved.get(d, 0) for d in distances}
@@ -62,7 +62,7 @@ class Totals:
         ):
             before = values.get(value, (0, 0))
             values[value] = (before[0] + published, before[1] + suppressed)
-        return Totals(
+        return PublishedTotals(
             self.snapshots + 1,
             self.events + snapshot.tables.n_events,
             self.suppressed + snapshot.n_suppressed,
@@ -88,7 +88,7 @@ class Totals:
         return known | {"moved": moved, "values": values, "figures": self.figures}
 
     @classmethod
-    def restored(cls, facts: Mapping[str, Any]) -> Totals:
+    def restored(cls, facts: Mapping[str, Any]) -> PublishedTotals:
         """Continue from facts."""
         moved = {int(distance): number for distance, number in facts["moved"].items()}
         values = {value: (kept, lost) for value, (kept, lost) in facts.get("values", {}).items()}
@@ -99,7 +99,7 @@ class Totals:
         return totals
 
 
-def summarise(method: Reposition, arrivals: Arrivals, totals: Totals, *, finished: bool) -> dict[str, Any]:
+def summarise(method: Reposition, arrivals: Arrivals, totals: PublishedTotals, *, finished: bool) -> dict[str, Any]:
     """The figures of a stream so far: counts only."""
     arrived = arrivals.arrived
     taken = arrived.events - sum(arrived.rejected.values())

@@ -22,7 +22,7 @@ Outcome = Literal["stored", "same", "other", "unknown"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class LabelProgress:
     """An analyst's progress in a task."""
 
     question: Question | None
@@ -61,7 +61,7 @@ class Answers:
         with self._store.reading() as connection:
             return _labels(connection, name)
 
-    def standing(self, name: str, analyst: str) -> Standing:
+    def standing(self, name: str, analyst: str) -> LabelProgress:
         """An analyst's progress, with the next question fixed."""
         task = self.task(name)
         plan = self._plan(name, task, analyst)
@@ -157,12 +157,12 @@ class Answers:
     @staticmethod
     def _look(
         connection: sqlite3.Connection, name: str, task: LabelTask, analyst: str, plan: dict[int, Question]
-    ) -> Standing:
+    ) -> LabelProgress:
         answered = _answered(connection, name, analyst)
         asked = _asked(connection, name, analyst) | plan
         open_questions = (asked[position] for position in sorted(asked) if position not in answered)
         total = task.n_pairs + further_pairs(connection, name)
-        return Standing(next(open_questions, None), len(answered), total, _last(connection, name, analyst))
+        return LabelProgress(next(open_questions, None), len(answered), total, _last(connection, name, analyst))
 
 
 def further_pairs(connection: sqlite3.Connection, task: str) -> int:

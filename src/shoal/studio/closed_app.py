@@ -62,7 +62,7 @@ class About(BaseModel):
     answers: list[str]
 
 
-class Budget(BaseModel):
+class BudgetLeft(BaseModel):
     """What is left."""
 
     questions_left: int
@@ -119,9 +119,9 @@ def pages(closed: Closed, *, clock: Clock | None = None) -> FastAPI:
         return About(**closed.about())
 
     @app.get("/budget")
-    def budget(closed: Service, token: Known) -> Budget:
+    def budget(closed: Service, token: Known) -> BudgetLeft:
         """How many questions are left."""
-        return Budget(questions_left=closed.left(token))
+        return BudgetLeft(questions_left=closed.left(token))
 
     @app.post("/ask")
     def ask(closed: Service, token: Known, question: Question) -> Answer:

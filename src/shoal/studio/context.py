@@ -20,7 +20,7 @@ from shoal.studio.rate_limit import Slowing
 from shoal.studio.reached import Reached
 from shoal.studio.security import SAFE_METHODS, UPLOAD_BYTES, UPLOAD_PATH, same
 from shoal.studio.sessions import Session, Sessions
-from shoal.studio.tokens import Clock, Links, new_secret
+from shoal.studio.tokens import Clock, ProjectLinks, new_secret
 
 CSRF_HEADER = "X-CSRF-Token"
 CSRF_FIELD = "csrf"
@@ -53,7 +53,7 @@ class Studio:
     def __init__(self, project: Project, settings: Settings, *, clock: Clock = time.time) -> None:
         self.project, self.settings, self.clock = project, settings, clock
         project.remove_half_uploads()
-        self.links = Links(project.store, clock)
+        self.links = ProjectLinks(project.store, clock)
         self.sessions = Sessions(project.store, clock)
         self.sessions.close_publishers()
         self.answers = Answers(project, clock)

@@ -19,7 +19,7 @@ UTILITY = "utility."
 
 
 @dataclass(frozen=True)
-class Bound:
+class ScreenLimit:
     """A limit on a measure, as shown on the screen."""
 
     measure: str
@@ -52,7 +52,7 @@ class Screen:
     """The state of the screen: the limits, and the points that are open."""
 
     risk: float
-    utility: tuple[Bound, ...]
+    utility: tuple[ScreenLimit, ...]
     """The first is that of the purpose."""
     point: int | None
     compared: tuple[int, ...]
@@ -103,7 +103,8 @@ def screen_of(
             raise ParameterError("The risk limit is a share from 0 to 100 %.")
         risk = read
         bounds = [
-            Bound(b.measure, b.bound, _typed(given.get(UTILITY + b.measure), b.unit, b.measure), b.unit) for b in bounds
+            ScreenLimit(b.measure, b.bound, _typed(given.get(UTILITY + b.measure), b.unit, b.measure), b.unit)
+            for b in bounds
         ]
     numbers = [str(one) for one in given.getlist("compared")][:2]
     point = str(given.get("point", ""))
@@ -115,17 +116,17 @@ def screen_of(
     )
 
 
-def _bound(measure: str, score: Mapping[str, Any], limit: Any, kept: Mapping[str, Any]) -> Bound:
+def _bound(measure: str, score: Mapping[str, Any], limit: Any, kept: Mapping[str, Any]) -> ScreenLimit:
     """The limit on a measure, as last chosen or as the policy states it."""
     usual = "at_least" if score.get("goal") == "higher" else "at_most"
     bound = (
         usual if limit is None or getattr(limit, usual) is not None else {"at_most": "at_least"}.get(usual, "at_most")
     )
     value = (kept.get("utility") or {}).get(measure, None if limit is None else getattr(limit, bound))
-    return Bound(measure, bound, value, str(score.get("unit") or "number"))
+    return ScreenLimit(measure, bound, value, str(score.get("unit") or "number"))
 
 
-def limit_shown(bound: Bound, purpose: Mapping[str, Any]) -> dict[str, Any]:
+def limit_shown(bound: ScreenLimit, purpose: Mapping[str, Any]) -> dict[str, Any]:
     """A limit for the page's script."""
     return {
         "measure": bound.measure,

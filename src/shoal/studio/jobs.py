@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.errors import GuaranteeNotMetError, ParameterError, ShoalError
 from shoal.studio.security import tell_place
-from shoal.studio.store import Store
+from shoal.studio.store import ProjectStore
 from shoal.studio.tokens import Clock
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Progress:
 class Jobs:
     """The jobs of a project."""
 
-    def __init__(self, studio: Studio, store: Store, clock: Clock) -> None:
+    def __init__(self, studio: Studio, store: ProjectStore, clock: Clock) -> None:
         self._studio, self._store, self._clock = studio, store, clock
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="studio-job")
         self._lock = threading.Lock()

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from shoal.labels import CURVES
 from shoal.model.sentence import said
-from shoal.studio.answers import Standing
+from shoal.studio.answers import LabelProgress
 from shoal.studio.charts import axis_of, draw_pair
 from shoal.studio.context import Analyst, InStudio, Studio
 from shoal.studio.pages import page
@@ -35,7 +35,7 @@ class Pair(BaseModel):
     right: list[float | None]
 
 
-class State(BaseModel):
+class LabelState(BaseModel):
     """The analyst's progress."""
 
     pair: Pair | None
@@ -94,21 +94,21 @@ def undo_form(studio: InStudio, session: Analyst, form: Annotated[Undone, Form()
 
 
 @router.get("/label/api/state")
-def state(studio: InStudio, session: Analyst) -> State:
+def state(studio: InStudio, session: Analyst) -> LabelState:
     """The analyst's progress, and the next pair."""
     task, analyst = _who(session)
     return _state(studio, task, studio.answers.standing(task, analyst))
 
 
 @router.post("/label/api/answer")
-def answer(studio: InStudio, session: Analyst, given: Given) -> State:
+def answer(studio: InStudio, session: Analyst, given: Given) -> LabelState:
     """Store an answer; returns the next pair."""
     _give(studio, session, given)
     return state(studio, session)
 
 
 @router.post("/label/api/undo")
-def undo(studio: InStudio, session: Analyst, undone: Undone) -> State:
+def undo(studio: InStudio, session: Analyst, undone: Undone) -> LabelState:
     """Undo the latest answer; returns its pair."""
     _undo(studio, session, undone)
     return state(studio, session)
@@ -133,12 +133,12 @@ def _who(session: Session) -> tuple[str, str]:
     return session.link.task, session.link.analyst
 
 
-def _state(studio: Studio, task: str, standing: Standing) -> State:
+def _state(studio: Studio, task: str, standing: LabelProgress) -> LabelState:
     pair = None
     if (question := standing.question) is not None:
         left, right = studio.answers.task(task).curves(question)
         pair = Pair(position=question.position, left=_plain(left), right=_plain(right))
-    return State(pair=pair, done=standing.done, total=standing.total, last=standing.last)
+    return LabelState(pair=pair, done=standing.done, total=standing.total, last=standing.last)
 
 
 def _plain(values: NDArray[Any]) -> list[float | None]:

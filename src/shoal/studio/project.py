@@ -20,7 +20,7 @@ from shoal.read.columns import parse_layout, parse_request, place_columns
 from shoal.read.options import OPTIONS, given_options, option_text
 from shoal.read.sources import open_table
 from shoal.studio.names import endings, is_slug, is_table
-from shoal.studio.store import Store
+from shoal.studio.store import ProjectStore
 from shoal.studio.uploads import ASIDE
 
 READING = tuple(name for name, option in OPTIONS.items() if not option.is_role)
@@ -71,7 +71,7 @@ class Project:
                 (folder / name).mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise InputError(f"{str(folder)!r} cannot be used as a project folder: {error.strerror}.") from None
-        self.store = Store(folder / "studio.sqlite")
+        self.store = ProjectStore(folder / "studio.sqlite")
 
     def tables(self) -> list[str]:
         """Names of the tables in data/."""

@@ -43,7 +43,7 @@ class NewReview(BaseModel):
     days: int = Field(14, ge=1, le=365)
 
 
-class Verdict(BaseModel):
+class OfficerDecision(BaseModel):
     """An officer's decision about the sheet they saw."""
 
     decision: Literal["approved", "refused"]
@@ -120,7 +120,7 @@ def _officers_page(
 
 
 @router.post("/review")
-def decide_sheet(studio: InStudio, session: Officer, form: Annotated[Verdict, Form()]) -> Response:
+def decide_sheet(studio: InStudio, session: Officer, form: Annotated[OfficerDecision, Form()]) -> Response:
     """Approve or refuse what was shown on the page."""
     draft = _of(studio, session)
     found = standing(studio.project.store, draft)

@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.process.policy import Policy
 from shoal.studio.drafts import Draft
-from shoal.studio.store import Store
+from shoal.studio.store import ProjectStore
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def sheet_key(draft: Draft) -> dict[str, Any] | None:
     return {"policy": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def standing(store: Store, draft: Draft) -> Standing:
+def standing(store: ProjectStore, draft: Draft) -> Standing:
     """What was decided about the current draft."""
     key = sheet_key(draft)
     if key is None or draft.sheet is None or draft.sheet["policy"] != key["policy"]:
@@ -76,7 +76,7 @@ def standing(store: Store, draft: Draft) -> Standing:
     return Standing(True, digest, None if refused else approved, refused)
 
 
-def decide(store: Store, draft: str, link: int, digest: str, decision: Decision) -> None:
+def decide(store: ProjectStore, draft: str, link: int, digest: str, decision: Decision) -> None:
     """Record an officer's decision about what they were shown; the latest one of a link counts."""
     with store.writing() as connection:
         connection.execute(

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 
-from shoal.studio.store import Store
+from shoal.studio.store import ProjectStore
 from shoal.studio.tokens import Clock, Link, fingerprint, new_secret, select_link
 
 PUBLISHER_SECONDS = 12 * 3600.0
@@ -42,7 +42,7 @@ def csrf_token(cookie: str) -> str:
 class Sessions:
     """The open sessions of a project."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: ProjectStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     def open_publisher(self) -> str:

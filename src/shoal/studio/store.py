@@ -118,7 +118,7 @@ create table if not exists results (
 """
 
 
-class Store(Database):
+class ProjectStore(Database):
     """The database of a project."""
 
     def __init__(self, path: Path) -> None:

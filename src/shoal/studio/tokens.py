@@ -10,9 +10,9 @@ import sqlite3
 from dataclasses import dataclass
 
 from shoal.closed.tokens import DAY, Clock, fingerprint, new_secret
-from shoal.studio.store import Store
+from shoal.studio.store import ProjectStore
 
-__all__ = ["REVIEW", "Clock", "Link", "Links", "fingerprint", "new_secret", "select_link"]
+__all__ = ["REVIEW", "Clock", "Link", "ProjectLinks", "fingerprint", "new_secret", "select_link"]
 
 REVIEW = "review/"
 """Marks a link that opens a draft: no task has such a name, because names contain no slash."""
@@ -39,10 +39,10 @@ class Link:
         return self.revoked is None and now < self.expires
 
 
-class Links:
+class ProjectLinks:
     """The links of a project."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: ProjectStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     def create(self, task: str, analyst: str, days: float) -> str:

@@ -21,7 +21,7 @@ _COUNTED = ("actual", "estimated", "common")
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class QueryAnswers:
     """What each query found: among the originals, in the release (an expected number if values are uncertain), and in
     both."""
 
@@ -132,7 +132,7 @@ class QueryError(Measure):
 
     def answers(
         self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None
-    ) -> Answers:
+    ) -> QueryAnswers:
         """What each query found, in the order they were drawn."""
         kept = kept_rows(original, published, rows)
         return ask(self._queries(original, published, kept), original, published, rows=kept)
@@ -145,7 +145,7 @@ class QueryError(Measure):
             tolerance = PatternLoss().measure(original, published, rows=rows).value
         return tuple(random_queries(original, self.n_queries, self.kind, self.seed, tolerance=tolerance))
 
-    def _concluded(self, found: Answers) -> Score:
+    def _concluded(self, found: QueryAnswers) -> Score:
         return self.as_score((found.relative_error if self.goal == "lower" else found.precision).mean())
 
 
@@ -164,12 +164,12 @@ class _AskedQueryError(QueryError):
 
     def score(self, tally: Tally) -> Score:
         """Their error over all shards."""
-        return self._concluded(Answers(*(tally[name].sums for name in _COUNTED)))
+        return self._concluded(QueryAnswers(*(tally[name].sums for name in _COUNTED)))
 
 
 def ask(
     queries: Sequence[Query], original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None
-) -> Answers:
+) -> QueryAnswers:
     """What each query finds among the originals and in the release.
 
     Examples
@@ -195,7 +195,7 @@ def ask(
     for place, query in enumerate(queries):
         actual, shares = query.shares(before), query.shares(after)
         result[:, place] = actual.sum(), shares @ members, shares @ np.bincount(cell, weights=actual[kept])
-    return Answers(*result)
+    return QueryAnswers(*result)
 
 
 def _cells(published: Envelopes | Panel) -> tuple[Envelopes | Panel, NDArray[np.int64]]:

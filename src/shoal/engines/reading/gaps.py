@@ -19,12 +19,12 @@ from shoal.engines.reading.summary import ACCOUNT, COUNTED, counted, helper
 from shoal.engines.rows import ROW, pack, unpack
 from shoal.engines.work import Columns
 from shoal.errors import InputError
-from shoal.read.draft import Draft
+from shoal.read.draft import PanelDraft
 from shoal.read.missing import DropInstants, DropSeries, Fail, Interpolate, Policy, refuse_gaps
 
 
 @dataclass(frozen=True, eq=False)
-class Instants:
+class PanelInstants:
     """The instants of a panel in the making; times are None for bare positions."""
 
     times: NDArray[np.int64] | None
@@ -32,19 +32,19 @@ class Instants:
     n_channels: int
     on_clock: bool
 
-    def draft(self, rows: NDArray[np.float64]) -> Draft:
+    def draft(self, rows: NDArray[np.float64]) -> PanelDraft:
         """Rows as what the policies take."""
         shape = (len(rows), self.n_instants) if self.n_channels == 1 else (len(rows), self.n_instants, self.n_channels)
-        return Draft(values=rows.reshape(shape), times=self.times, on_clock=self.on_clock)
+        return PanelDraft(values=rows.reshape(shape), times=self.times, on_clock=self.on_clock)
 
-    def keep(self, which: NDArray[np.bool_]) -> Instants:
+    def keep(self, which: NDArray[np.bool_]) -> PanelInstants:
         """Only these instants, with the times they had."""
         times = np.arange(self.n_instants, dtype=np.int64) if self.times is None else self.times
         return replace(self, times=times[which], n_instants=int(which.sum()))
 
 
 @dataclass(frozen=True)
-class SeriesCounts:
+class GapCounts:
     """Counts over all series."""
 
     n_series: int
@@ -84,7 +84,7 @@ class _Count:
         yield from found.blocks()
 
 
-def totals(engine: Engine, table: Table, n_static: int, subject: str | None = None) -> SeriesCounts:
+def totals(engine: Engine, table: Table, n_static: int, subject: str | None = None) -> GapCounts:
     """Add up the counts of all series."""
     names = [helper(name) for name in COUNTED] + ([] if subject is None else [subject])
     some = engine.map(table, Columns(tuple(names)), pa.schema([table.schema.field(name) for name in names]))
@@ -95,12 +95,12 @@ def totals(engine: Engine, table: Table, n_static: int, subject: str | None = No
     }
     conflicts = found.get("conflicts", {})
     account = {name: found.get(name, {}).get(0, 0) for name in ACCOUNT}
-    return SeriesCounts(**one, account=account, conflicts=tuple(conflicts.get(bit, 0) for bit in range(n_static)))
+    return GapCounts(**one, account=account, conflicts=tuple(conflicts.get(bit, 0) for bit in range(n_static)))
 
 
 def handle_gaps(
-    engine: Engine, table: Table, instants: Instants, policies: Sequence[Policy], start: SeriesCounts
-) -> tuple[Table, Instants, SeriesCounts, dict[str, int]]:
+    engine: Engine, table: Table, instants: PanelInstants, policies: Sequence[Policy], start: GapCounts
+) -> tuple[Table, PanelInstants, GapCounts, dict[str, int]]:
     """Apply the policies in order to a table that is kept; what they leave is kept as well where they do something.
 
     Also gives the account of all that was done to readings, without what never was.
@@ -160,7 +160,7 @@ class _Whole:
 class _GapsAt:
     """Count series with a gap at each instant."""
 
-    instants: Instants
+    instants: PanelInstants
 
     def __call__(self, blocks: Blocks) -> Blocks:
         gaps = np.zeros(self.instants.n_instants, dtype=np.int64)
@@ -177,7 +177,7 @@ class _GapsAt:
 class _Keep:
     """Only some instants."""
 
-    instants: Instants
+    instants: PanelInstants
     which: NDArray[np.bool_]
 
     def __call__(self, blocks: Blocks) -> Blocks:
@@ -190,7 +190,7 @@ class _Keep:
 class _Interpolated:
     """Short gaps filled."""
 
-    instants: Instants
+    instants: PanelInstants
     policy: Interpolate
 
     def __call__(self, blocks: Blocks) -> Blocks:

@@ -12,10 +12,10 @@ from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.local import parquet_files
 from shoal.engines.reading.by_series import assemble_runs, is_by_series
 from shoal.engines.reading.first import First, count_series, look, refuse_numbers
-from shoal.engines.reading.gaps import Instants, SeriesCounts, totals
+from shoal.engines.reading.gaps import GapCounts, PanelInstants, totals
 from shoal.engines.reading.segments import (
     Assemble,
-    Grid,
+    InstantGrid,
     LongColumns,
     Segments,
     count_steps,
@@ -46,8 +46,8 @@ class Read:
     """Series in the making: a kept table with counts next to each, and what they have in common."""
 
     table: Table
-    instants: Instants
-    totals: SeriesCounts
+    instants: PanelInstants
+    totals: GapCounts
     n_rows: int
     channels: tuple[str, ...] | None = None
     zone: Zone | None = None
@@ -97,7 +97,7 @@ def read_long(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
     if steps is not None and grid.buckets is not None:
         require_step(steps, grid.buckets.step, grid.by[0], on_clock=first.clock.on_clock)
     refuse_without_subject(plan, found)
-    instants = Instants(grid.times, len(grid.times), len(columns.values), first.clock.on_clock)
+    instants = PanelInstants(grid.times, len(grid.times), len(columns.values), first.clock.on_clock)
     return Read(series, instants, found, first.n_rows, columns.values, zone)
 
 
@@ -111,7 +111,7 @@ def _zone(path: str, columns: LongColumns, clock: TimeReader) -> Zone | None:
 
 def _grid(
     engine: Engine, keys: Table, columns: LongColumns, first: First, rules: Rules, zone: Zone | None
-) -> tuple[Grid, StepCount | None]:
+) -> tuple[InstantGrid, StepCount | None]:
     clock, times, align = first.clock, first.times, rules.align
     assert clock is not None
     assert times is not None
@@ -123,7 +123,7 @@ def _grid(
         _refuse_sparse(engine, keys, columns, first, buckets.n_buckets)
         steps = None if rules.complete is None else count_steps(engine, keys, columns, buckets.step)
         step = None if steps is None else steps.usual
-        return Grid(buckets.times(), rules.duplicates, local, buckets, by, rules.complete, step), steps
+        return InstantGrid(buckets.times(), rules.duplicates, local, buckets, by, rules.complete, step), steps
     if not rules.uneven and count_irregular(times, on_clock=clock.on_clock, zone=zone):
         require_even(
             times,
@@ -135,7 +135,7 @@ def _grid(
             own_step=lambda: count_steps(engine, keys, columns, 1).usual,
         )
     _refuse_sparse(engine, keys, columns, first, len(times))
-    return Grid(times, rules.duplicates, local), None
+    return InstantGrid(times, rules.duplicates, local), None
 
 
 def _refuse_sparse(engine: Engine, keys: Table, columns: LongColumns, first: First, n_instants: int) -> None:
@@ -184,7 +184,7 @@ class NameStatic:
             yield pa.record_batch(columns, schema=self.schema)
 
 
-def refuse_static(static: tuple[str, ...], found: SeriesCounts) -> None:
+def refuse_static(static: tuple[str, ...], found: GapCounts) -> None:
     """Refuse static columns that change within a series."""
     for name, n_conflicts in zip(static, found.conflicts, strict=True):
         if n_conflicts:
@@ -194,7 +194,7 @@ def refuse_static(static: tuple[str, ...], found: SeriesCounts) -> None:
             )
 
 
-def refuse_without_subject(plan: Placement, found: SeriesCounts) -> None:
+def refuse_without_subject(plan: Placement, found: GapCounts) -> None:
     """Refuse series of nobody."""
     if found.no_subject and plan.subject is not None:
         raise InputError(

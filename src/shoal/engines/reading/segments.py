@@ -179,7 +179,7 @@ def _of_bytes(column: pa.ChunkedArray, kind: str) -> tuple[NDArray[Any], NDArray
 
 
 @dataclass(frozen=True)
-class Grid:
+class InstantGrid:
     """The instants of the panel, and where a time falls."""
 
     times: NDArray[np.int64]
@@ -204,7 +204,7 @@ class Grid:
 class Assemble:
     """Fill the segments of each series into its row. The same rows whatever the order of segments."""
 
-    grid: Shared[Grid]
+    grid: Shared[InstantGrid]
     n_channels: int
     n_static: int
     schema: pa.Schema
@@ -248,7 +248,7 @@ class Assemble:
 
 
 def fill(
-    grid: Grid,
+    grid: InstantGrid,
     series: NDArray[np.int64],
     instants: NDArray[np.int64],
     readings: list[NDArray[np.float64]],

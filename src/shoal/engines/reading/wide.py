@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Engine
 from shoal.engines.reading.first import count_series, look, refuse_numbers
-from shoal.engines.reading.gaps import Instants, totals
+from shoal.engines.reading.gaps import PanelInstants, totals
 from shoal.engines.reading.long import (
     NameStatic,
     Read,
@@ -27,7 +27,7 @@ from shoal.errors import InputError, ParameterError
 from shoal.read.align import Resample, Rules
 from shoal.read.cells import refuse_sparse
 from shoal.read.columns import Placement
-from shoal.read.draft import Draft
+from shoal.read.draft import PanelDraft
 from shoal.read.tables import plain
 from shoal.read.wide import align_draft, name_instants
 from shoal.read.zones import find_zone
@@ -55,10 +55,10 @@ def read_wide(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
             "long table, or a unique id with the person as subject=."
         )
     # A single row of positions goes through what a panel in memory goes through: it comes out in the order of time.
-    pattern = Draft(values=np.arange(len(values), dtype=np.float64)[None, :])
+    pattern = PanelDraft(values=np.arange(len(values), dtype=np.float64)[None, :])
     name_instants(pattern, list(values), timezone, guessed=plan.guessed)
     order = pattern.values[0].astype(np.int64)
-    named = Draft(values=pattern.values, times=pattern.times, on_clock=pattern.on_clock, timezone=pattern.timezone)
+    named = PanelDraft(values=pattern.values, times=pattern.times, on_clock=pattern.on_clock, timezone=pattern.timezone)
     aligned = align_draft(named, rules)
     n_instants = aligned.values.shape[1]
     refuse_sparse(n_series, n_instants, n_series * len(values))
@@ -76,7 +76,7 @@ def read_wide(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
         labels = tuple(f"Column number {column.position + 1}, counted from 1," for column in plan.values)
         refuse_numbers(engine, table, values, labels)
     refuse_without_subject(plan, found)
-    instants = Instants(aligned.times, n_instants, 1, pattern.on_clock)
+    instants = PanelInstants(aligned.times, n_instants, 1, pattern.on_clock)
     zone = None if pattern.timezone is None else find_zone(pattern.timezone)
     return Read(series, instants, found, first.n_rows, zone=zone)
 
@@ -108,7 +108,7 @@ class _Rows:
         infinite = np.isinf(values).sum(axis=1)
         done: dict[str, NDArray[np.int64]] = {}
         if isinstance(self.rules.align, Resample):
-            draft = Draft(values=values, times=self.times, on_clock=self.on_clock, timezone=self.timezone)
+            draft = PanelDraft(values=values, times=self.times, on_clock=self.on_clock, timezone=self.timezone)
             draft = align_draft(draft, self.rules)
             values = draft.values
             # All of a block with its first series: only their sum is wanted.

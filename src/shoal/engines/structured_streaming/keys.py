@@ -23,7 +23,7 @@ from shoal.methods import Reposition
 from shoal.streams.arrivals import Arrivals
 from shoal.streams.blocks import Block, Position
 from shoal.streams.checkpoint import UNREADABLE, Checkpoint
-from shoal.streams.output import FileFormat, Totals, summarise, write_snapshot, write_summary
+from shoal.streams.output import FileFormat, PublishedTotals, summarise, write_snapshot, write_summary
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 from shoal.streams.terms import read_duration
 
@@ -170,7 +170,7 @@ class KeyStream:
         self._arrivals = terms.arrivals()
         self._method, self._untyped = terms.method, terms.untyped
         self._operator: RepositionStream | None = None
-        self._totals = Totals()
+        self._totals = PublishedTotals()
         self.finished = False
         if kept is None:
             assert key is not None
@@ -180,7 +180,7 @@ class KeyStream:
         facts = kept.facts
         self._method = dataclasses.replace(terms.method, seed=facts["seed"])
         self._arrivals.restore(kept.tables.get("open"), facts["arrivals"])
-        self._totals = Totals.restored(facts["totals"])
+        self._totals = PublishedTotals.restored(facts["totals"])
         self.finished = facts["finished"]
         if facts["operator"] is not None:
             self._operator = RepositionStream.restored(

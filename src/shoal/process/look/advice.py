@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.process.look.findings import Findings, identifies, may_be_accounts
+from shoal.process.look.findings import TableFindings, identifies, may_be_accounts
 from shoal.read.column_survey import called_like_people
 from shoal.read.durations import DAY, HOUR, write_duration
 from shoal.read.headings import groups_of
 from shoal.read.numbers import MISSING_WORDS
-from shoal.read.understanding import Part, Shape
+from shoal.read.understanding import Part, TableShape
 
 K = 10
 """The crowd that the proposed command asks for, if there are enough subjects."""
@@ -46,7 +46,7 @@ class Advice:
     problems: tuple[Problem, ...]
 
 
-def advise(found: Findings, said: dict[str, Any]) -> Advice:
+def advise(found: TableFindings, said: dict[str, Any]) -> Advice:
     """What to do with a table; what the caller said stays."""
     settings = _columns(found) | said
     problems: list[Problem] = []
@@ -77,25 +77,25 @@ def advise(found: Findings, said: dict[str, Any]) -> Advice:
     return Advice(settings, k, tuple(problems))
 
 
-def _columns(found: Findings) -> dict[str, Any]:
+def _columns(found: TableFindings) -> dict[str, Any]:
     """The columns by name, if naming them reads the table as it was understood; all others are detected."""
     understanding = found.understanding
-    if understanding.shape is Shape.COLUMN_PER_SERIES and found.by_name:
+    if understanding.shape is TableShape.COLUMN_PER_SERIES and found.by_name:
         time = understanding.column(Part.TIME)
         return {} if time is None or found.unlike else {"time": time.name, "layout": "wide"}
-    if understanding.shape is not Shape.LONG or not found.nameable:
+    if understanding.shape is not TableShape.LONG or not found.nameable:
         return {}
     names = {role: [c.name for c in understanding.columns if c.role is role] for role in (Part.ID, Part.TIME)}
     values = [column.name for column in understanding.columns if column.role is Part.VALUE]
     return {"id": names[Part.ID][0], "time": names[Part.TIME][0], "value": values}
 
 
-def _unlike(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _unlike(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     """Columns that may not be subjects: only the publisher knows, so nothing is set."""
     if not found.unlike or "layout" in settings:
         return []
     n = found.understanding.n_value_columns
-    if found.understanding.shape is Shape.LONG:
+    if found.understanding.shape is TableShape.LONG:
         taken = "They are read as channels of one subject, such as sensors of one place."
     else:
         taken = "They may be sensors of one place, and a guarantee would count them as a crowd."
@@ -103,7 +103,7 @@ def _unlike(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     return [Problem("sensors of one place?", sentence, "--layout wide")]
 
 
-def _subjects(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _subjects(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     subject = found.subject
     if subject is None:
         return _asked(found)
@@ -117,7 +117,7 @@ def _subjects(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     return [Problem("accounts with several meters", sentence, f"--subject {subject.name}")]
 
 
-def _events(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _events(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     survey = found.survey
     if survey.step is not None or survey.n_series < 2:
         return []
@@ -125,7 +125,7 @@ def _events(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     return [Problem("events?", sentence, "--method reposition --sensitive COLUMN")]
 
 
-def _asked(found: Findings) -> list[Problem]:
+def _asked(found: TableFindings) -> list[Problem]:
     """Columns that may name people with several meters, though they are not called so: only the publisher knows."""
     names = [c for c in found.columns if may_be_accounts(c) and called_like_people(c.name) != "postcodes"]
     return [
@@ -140,7 +140,7 @@ def _asked(found: Findings) -> list[Problem]:
     ]
 
 
-def _units(found: Findings, _: dict[str, Any]) -> list[Problem]:
+def _units(found: TableFindings, _: dict[str, Any]) -> list[Problem]:
     """Meters in several units: nothing is converted, so Wh and kWh would be compared."""
     mixed = [c for c in found.columns if c.static and c.n_entries > 1 and "unit" in groups_of(c.name)]
     return [
@@ -153,7 +153,7 @@ def _units(found: Findings, _: dict[str, Any]) -> list[Problem]:
     ]
 
 
-def _words(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _words(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     """Words beyond those that reading takes as missing by default, and text that is neither word nor number."""
     problems = [Problem("unreadable", trouble) for trouble in found.troubles]
     known = {*MISSING_WORDS, *found.understanding.null_words}
@@ -169,15 +169,15 @@ def _words(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     return problems
 
 
-def _interval(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _interval(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     interval, why = found.interval
-    if interval != "end" or found.understanding.shape is not Shape.LONG:
+    if interval != "end" or found.understanding.shape is not TableShape.LONG:
         return []
     settings.setdefault("interval", "end")
     return [Problem("ends of intervals", f"Times name the end of an interval: {why}.", "--interval end")]
 
 
-def _registers(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _registers(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     survey = found.survey
     n, live = int(survey.registers.sum()), int((~survey.empty & ~survey.zero).sum())
     if not n or 2 * n < live:
@@ -187,7 +187,7 @@ def _registers(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     return [Problem("registers", sentence, "--register difference")]
 
 
-def _clock(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _clock(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     changes = found.changes
     if changes is None:
         return []
@@ -214,7 +214,7 @@ def _clock(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     return problems
 
 
-def _long_days(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _long_days(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     n = found.n_beyond
     if not n or "timezone" in settings:
         return []
@@ -226,7 +226,7 @@ def _long_days(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     return [Problem("local days", sentence, f"--timezone {zone}")]
 
 
-def _conflicts(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _conflicts(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     n = found.n_conflicting
     if not n:
         return []
@@ -236,7 +236,7 @@ def _conflicts(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     return [Problem("duplicates that differ", sentence, "--duplicates first")]
 
 
-def _instants(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _instants(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     survey = found.survey
     n, step = found.n_irregular, found.length(survey.step)
     if not n or step is None:
@@ -251,7 +251,7 @@ def _instants(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     return [Problem("uneven times", sentence, f"--align resample:{step}")]
 
 
-def _gaps(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+def _gaps(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     survey, n = found.survey, found.n_absent
     if found.n_pairs_absent:
         settings["missing"] = "keep"
@@ -288,7 +288,7 @@ def _fillable(step: int, *, on_clock: bool) -> int:
     return max(2 * HOUR, 2 * step) if on_clock and step < DAY else 2 * step
 
 
-def _subjects_left(found: Findings, settings: dict[str, Any]) -> int:
+def _subjects_left(found: TableFindings, settings: dict[str, Any]) -> int:
     """About how many subjects remain after series with gaps are dropped."""
     if "drop-series" not in settings.get("missing", "") or found.survey.step is None:
         return found.n_subjects
@@ -296,11 +296,11 @@ def _subjects_left(found: Findings, settings: dict[str, Any]) -> int:
     return max(0, found.n_subjects - int((~whole).sum()))
 
 
-def _doubts(found: Findings) -> list[Problem]:
+def _doubts(found: TableFindings) -> list[Problem]:
     return [Problem("not settled", doubt) for doubt in found.understanding.doubts]
 
 
-def _people(found: Findings) -> list[Problem]:
+def _people(found: TableFindings) -> list[Problem]:
     told = [
         f"{column.name!r} ({why})"
         for column in found.columns
@@ -315,7 +315,7 @@ def _people(found: Findings) -> list[Problem]:
     return [Problem("people", sentence)]
 
 
-def _odd_series(found: Findings) -> list[Problem]:
+def _odd_series(found: TableFindings) -> list[Problem]:
     survey, problems = found.survey, []
     if n := int(found.by_meter(survey.empty).sum()):
         problems.append(Problem("empty meters", f"{_plural(n, 'meter')} without readings."))

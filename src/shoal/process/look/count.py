@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.process.look.findings import Findings
+from shoal.process.look.findings import TableFindings
 from shoal.read.canonical import Canonical
 from shoal.read.clock_changes import find_clock_changes
 from shoal.read.column_survey import ColumnSurvey
@@ -22,7 +22,7 @@ from shoal.read.profiles import USUAL_NULLS
 from shoal.read.series import read_ids
 from shoal.read.subjects import seen_unlike
 from shoal.read.survey import SurveyCounter
-from shoal.read.tables import Table, empty
+from shoal.read.tables import SourceTable, empty
 from shoal.read.time_reader import TimeReader, parse_times
 from shoal.read.understanding import Understanding
 
@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass
-class Rows:
+class MeterRows:
     """Some rows: meter and time of each, its readings by channel, and further columns."""
 
     meters: Integers
@@ -39,7 +39,7 @@ class Rows:
     further: Sequence[Any] = ()
 
 
-class Source:
+class MeterSource:
     """A table as rows of meters, whatever its layout.
 
     Parameters
@@ -65,7 +65,7 @@ class Source:
         """Whether naming id, time and value reads it the same way as naming nothing."""
         return True
 
-    def rows(self) -> Iterator[Rows]:
+    def rows(self) -> Iterator[MeterRows]:
         """All rows, some at a time."""
         raise NotImplementedError
 
@@ -91,11 +91,17 @@ class Source:
         return 0
 
 
-class LongSource(Source):
+class LongSource(MeterSource):
     """A row per meter and time: columns for id, time, and each channel."""
 
     def __init__(
-        self, table: Table, plan: Placement, clock: TimeReader, further: Sequence[Column], *, nameable: bool = True
+        self,
+        table: SourceTable,
+        plan: Placement,
+        clock: TimeReader,
+        further: Sequence[Column],
+        *,
+        nameable: bool = True,
     ) -> None:
         super().__init__(clock, [column.name for column in further])
         assert plan.id is not None
@@ -108,7 +114,7 @@ class LongSource(Source):
         self._ids = Numbers()
         self._words: Counter[str] = Counter()
 
-    def rows(self) -> Iterator[Rows]:
+    def rows(self) -> Iterator[MeterRows]:
         """The rows as they are; a row without an identifier belongs to no meter."""
         n = len(self._numbers)
         for ids, times, *rest in self._table.batches(self._positions):
@@ -117,7 +123,7 @@ class LongSource(Source):
             values = [number.read(array) for number, array in zip(self._numbers, rest[:n], strict=True)]
             for array, numbers in zip(rest, values, strict=False):
                 self._see_words(array, numbers)
-            yield Rows(meters, self.clock.read(times), values, rest[n:])
+            yield MeterRows(meters, self.clock.read(times), values, rest[n:])
 
     @property
     def nameable(self) -> bool:
@@ -170,38 +176,38 @@ class LongSource(Source):
         return Numbers().of(names, names.dictionary)
 
 
-class ByTime(Source):
+class ByTime(MeterSource):
     """A row per time, a column per meter."""
 
-    def __init__(self, table: Table, plan: Placement, clock: TimeReader) -> None:
+    def __init__(self, table: SourceTable, plan: Placement, clock: TimeReader) -> None:
         super().__init__(clock)
         assert plan.time is not None
         self._table, self._plan = table, plan
         self._numbers = NumberColumn("The table")
 
-    def rows(self) -> Iterator[Rows]:
+    def rows(self) -> Iterator[MeterRows]:
         """The rows of a batch, meter by meter."""
         plan = self._plan
         assert plan.time is not None
         n = len(plan.values)
         for times, *arrays in self._table.batches([c.position for c in (plan.time, *plan.values)]):
             values = _read_all(self._numbers, arrays)
-            yield Rows(np.repeat(np.arange(n), len(times)), np.tile(self.clock.read(times), n), [values])
+            yield MeterRows(np.repeat(np.arange(n), len(times)), np.tile(self.clock.read(times), n), [values])
 
     def unlike(self, sizes: NDArray[np.float64]) -> str:
         """Columns that differ by more than a number, or in size, are more likely sensors."""
         return "" if self._plan.asked else seen_unlike([column.name for column in self._plan.values], sizes)
 
 
-class BySeries(Source):
+class BySeries(MeterSource):
     """A row per meter, a column per instant."""
 
-    def __init__(self, table: Table, plan: Placement, clock: TimeReader, further: Sequence[Column]) -> None:
+    def __init__(self, table: SourceTable, plan: Placement, clock: TimeReader, further: Sequence[Column]) -> None:
         super().__init__(clock, [column.name for column in further])
         self._table, self._plan, self._more = table, plan, further
         self._numbers = NumberColumn("The table")
 
-    def rows(self) -> Iterator[Rows]:
+    def rows(self) -> Iterator[MeterRows]:
         """The rows of a batch, meter by meter."""
         names = pa.array([column.name for column in self._plan.values], pa.string())
         labels = parse_times(names)
@@ -214,7 +220,7 @@ class BySeries(Source):
             meters = np.arange(first, first + n_rows)
             first += n_rows
             further = [array.take(pa.array(np.repeat(np.arange(n_rows), n))) for array in batch[n:]]
-            yield Rows(np.repeat(meters, n), np.tile(times, n_rows), [values], further)
+            yield MeterRows(np.repeat(meters, n), np.tile(times, n_rows), [values], further)
 
 
 def _read_all(numbers: NumberColumn, arrays: Sequence[Any]) -> NDArray[np.float64]:
@@ -224,7 +230,7 @@ def _read_all(numbers: NumberColumn, arrays: Sequence[Any]) -> NDArray[np.float6
     return np.concatenate([numbers.read(array) for array in arrays])
 
 
-def count(source: Source, understanding: Understanding) -> Findings:
+def count(source: MeterSource, understanding: Understanding) -> TableFindings:
     """Count all rows of a table, in one pass."""
     surveys = [ColumnSurvey(name) for name in source.further]
     n_channels = 1
@@ -233,7 +239,7 @@ def count(source: Source, understanding: Understanding) -> Findings:
             n_channels = len(rows.values)
             known = rows.meters >= 0
             if not known.all():
-                rows = Rows(
+                rows = MeterRows(
                     rows.meters[known],
                     rows.times[known],
                     [values[known] for values in rows.values],
@@ -249,7 +255,7 @@ def count(source: Source, understanding: Understanding) -> Findings:
     clock = source.clock
     naive = clock.on_clock and clock.zone is None
     meters = source.meters(survey.n_series, n_channels)
-    return Findings(
+    return TableFindings(
         understanding,
         survey,
         meters,

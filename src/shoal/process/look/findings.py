@@ -21,7 +21,7 @@ from shoal.read.column_survey import ColumnCounts, called_like_people
 from shoal.read.durations import DAY, HOUR, write_duration
 from shoal.read.headings import groups_of
 from shoal.read.survey import N_BINS, Survey, mean_day
-from shoal.read.understanding import Part, Shape, Understanding
+from shoal.read.understanding import Part, TableShape, Understanding
 from shoal.read.zones import CHANGING, find_zone
 
 CROWD = 10
@@ -41,7 +41,7 @@ _ACCOUNTS = re.compile(
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
+class TableFindings:
     """A table as it was understood, and as it was counted.
 
     Parameters
@@ -270,7 +270,7 @@ def identifies(column: ColumnCounts) -> str | None:
     return None
 
 
-def span(found: Findings) -> dict[str, Any]:
+def span(found: TableFindings) -> dict[str, Any]:
     """First and last day, and how long."""
     local = found.local
     first, last = int(local[0]), int(local[-1])
@@ -280,7 +280,7 @@ def span(found: Findings) -> dict[str, Any]:
     return {"from": days[0], "to": days[1], "days": (last - first) // DAY + 1}
 
 
-def pictures(found: Findings) -> dict[str, Any]:
+def pictures(found: TableFindings) -> dict[str, Any]:
     """What the page draws."""
     drawn: dict[str, Any] = {"coverage": _coverage(found)}
     survey = found.survey
@@ -297,7 +297,7 @@ def pictures(found: Findings) -> dict[str, Any]:
     return drawn
 
 
-def _coverage(found: Findings) -> list[list[float]]:
+def _coverage(found: TableFindings) -> list[list[float]]:
     """The share of readings present in each stretch of time; the fullest series first."""
     counts = found.survey.coverage.astype(np.float64)
     n_bins = min(N_BINS, len(found.survey.instants.times))
@@ -329,10 +329,10 @@ def _two_digits(value: float) -> float:
 
 def channel_names(understanding: Understanding) -> Sequence[str]:
     """Names of channels; those of a table with a column per series are identifiers, and are not shown."""
-    return () if understanding.shape is Shape.COLUMN_PER_SERIES else understanding.channels
+    return () if understanding.shape is TableShape.COLUMN_PER_SERIES else understanding.channels
 
 
-def column_parts(found: Findings) -> list[tuple[str, str, str]]:
+def column_parts(found: TableFindings) -> list[tuple[str, str, str]]:
     """What each column is taken to be, and why: by the sample, and by the counts of all rows if available."""
     counts = {column.name: column for column in found.columns}
     parts = []

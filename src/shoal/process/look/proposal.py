@@ -16,9 +16,9 @@ import re
 from typing import Any
 
 from shoal.process.look.advice import WAYS_OUT, Advice
-from shoal.process.look.findings import Findings, identifies
+from shoal.process.look.findings import TableFindings, identifies
 from shoal.read.column_survey import ColumnCounts
-from shoal.read.understanding import Shape
+from shoal.read.understanding import TableShape
 
 OWN_ENTRY = 0.05
 """Share of meters with a unique entry above which a static column is taken for an identifier."""
@@ -32,7 +32,7 @@ _CALLED_SENSITIVE = re.compile(
 )
 
 
-def column_roles(found: Findings) -> list[tuple[str, str | None, str]]:
+def column_roles(found: TableFindings) -> list[tuple[str, str | None, str]]:
     """Name, proposed role and reason of each further column; no role for what changes within a meter."""
     roles: list[tuple[str, str | None, str]] = []
     for column in found.columns:
@@ -54,7 +54,7 @@ def _role(column: ColumnCounts, n_meters: int) -> tuple[str | None, str]:
     return "quasi-identifier", f"{column.n_entries} different entries; may help to recognise someone"
 
 
-def propose(found: Findings, advice: Advice, source: str | None) -> str:
+def propose(found: TableFindings, advice: Advice, source: str | None) -> str:
     """The policy as YAML text, with a remark next to what needs a second look."""
     settings, reasons = dict(advice.settings), _reasons(found, advice)
     n_rows, n_series = found.survey.n_rows, found.n_meters
@@ -95,7 +95,7 @@ def propose(found: Findings, advice: Advice, source: str | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _reasons(found: Findings, advice: Advice) -> dict[str, str]:
+def _reasons(found: TableFindings, advice: Advice) -> dict[str, str]:
     """The problem that each setting answers."""
     reasons = {
         problem.flag.removeprefix("--").partition(" ")[0].replace("-", "_"): problem.name
@@ -104,7 +104,7 @@ def _reasons(found: Findings, advice: Advice) -> dict[str, str]:
     }
     if n := found.n_absent:
         reasons["missing"] = f"{n:,} reading{'s are' if n > 1 else ' is'} missing: {WAYS_OUT}"
-    if advice.settings.get("layout") == "wide" and found.understanding.shape is Shape.COLUMN_PER_SERIES:
+    if advice.settings.get("layout") == "wide" and found.understanding.shape is TableShape.COLUMN_PER_SERIES:
         reasons["layout"] = f"{found.n_meters} columns read as {found.n_meters} subjects"
     return reasons
 

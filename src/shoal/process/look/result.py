@@ -10,7 +10,7 @@ from typing import Any
 
 from shoal.errors import InputError
 from shoal.process.look.advice import Advice, advise
-from shoal.process.look.findings import Findings, channel_names, column_parts, pictures, span
+from shoal.process.look.findings import TableFindings, channel_names, column_parts, pictures, span
 from shoal.process.look.proposal import column_roles, propose
 
 PRIVATE = "For the publisher: it holds no reading and no identifier, but says much about the table."
@@ -32,7 +32,7 @@ class Look:
     """
 
     source: str | None
-    found: Findings
+    found: TableFindings
     said: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -155,7 +155,7 @@ class Look:
         return "\n".join([*lines, "", self.command])
 
 
-def _layout(found: Findings) -> str:
+def _layout(found: TableFindings) -> str:
     known = found.understanding
     what = {
         "long": "one row per meter and time",
@@ -167,7 +167,7 @@ def _layout(found: Findings) -> str:
     return f"{known.shape}: {what}{sections}"
 
 
-def _clock(found: Findings) -> str:
+def _clock(found: TableFindings) -> str:
     known = found.understanding.clock
     told = [known.form, known.zone_evidence]
     if (changes := found.changes) is not None:
@@ -184,24 +184,24 @@ def _clock(found: Findings) -> str:
     return "; ".join(filter(None, told))
 
 
-def _missing(found: Findings) -> str:
+def _missing(found: TableFindings) -> str:
     n, words = found.survey.n_missing, found.null_words
     told = f", words for it: {', '.join(words)}" if words else ""
     return f"{n:,} rows without a reading{told}" if n else "none"
 
 
-def _repeats(found: Findings) -> str:
+def _repeats(found: TableFindings) -> str:
     if not found.n_repeated + found.n_conflicting:
         return "none"
     return f"{found.n_repeated:,} rows repeat another, {found.n_conflicting:,} contradict one"
 
 
-def _gaps(found: Findings) -> str:
+def _gaps(found: TableFindings) -> str:
     n = found.n_absent
     return f"{n:,} readings, in {int(found.gappy.sum()):,} of {found.survey.n_series:,} series" if n else "none"
 
 
-def _numbers(found: Findings) -> str:
+def _numbers(found: TableFindings) -> str:
     text = found.understanding.text
     if text is None:
         return ""

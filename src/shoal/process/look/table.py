@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from shoal.process.look.count import BySeries, ByTime, LongSource, Source, count
+from shoal.process.look.count import BySeries, ByTime, LongSource, MeterSource, count
 from shoal.process.look.result import Look
 from shoal.read.canonical import Canonical
 from shoal.read.choice import choose
@@ -14,9 +14,9 @@ from shoal.read.containers import open_any, stem_of
 from shoal.read.definitions import DefinedTable
 from shoal.read.numbers import MISSING_WORDS
 from shoal.read.recognition import Recognised, parse_writing, recognise
-from shoal.read.tables import Table
+from shoal.read.tables import SourceTable
 from shoal.read.time_reader import TimeReader
-from shoal.read.understanding import ClockGuess, ColumnGuess, Part, Shape, Understanding
+from shoal.read.understanding import ClockGuess, ColumnGuess, Part, TableShape, Understanding
 
 _WRITING = {"decimal": None, "time_format": None, "interval": "auto", "null": None, "channel": None, "register": "keep"}
 _COLUMNS = ("id", "time", "value", "subject", "quasi", "sensitive", "other")
@@ -74,11 +74,11 @@ def _said(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in names if settings.get(name) not in (None, (), usual.get(name))}
 
 
-def _recognised(way: Recognised, request: Request) -> tuple[Understanding, Source]:
+def _recognised(way: Recognised, request: Request) -> tuple[Understanding, MeterSource]:
     """Rows of the canonical form, with further columns."""
     understanding, plan = way.understanding(), way.plan(request)
     assert plan.time is not None
-    by_time = way.guess.shape is Shape.COLUMN_PER_SERIES
+    by_time = way.guess.shape is TableShape.COLUMN_PER_SERIES
     further = [] if by_time else [c for c in understanding.columns if c.role not in _READINGS]
     static = [column.position for column in further]
     table = Canonical(way.source, way.guess, zone=way.zone, only_id="series", static=static)
@@ -92,7 +92,7 @@ def _is_nameable(way: Recognised) -> bool:
     """Whether there is one id and one time column and the rest are readings, so that names say as much as the
     entries."""
     guess, names = way.guess, way.source.names
-    if isinstance(way.source, DefinedTable) or guess.shape is not Shape.LONG or guess.id is None or guess.channel:
+    if isinstance(way.source, DefinedTable) or guess.shape is not TableShape.LONG or guess.id is None or guess.channel:
         return False
     if len(guess.time.keys) != 1 or guess.time.stamp is None or guess.time.end is not None:
         return False
@@ -102,7 +102,7 @@ def _is_nameable(way: Recognised) -> bool:
     return all(used) and all(names.count(name) == 1 for name in used)
 
 
-def _planned(table: Table, plan: Placement, seen: Recognised | None) -> tuple[Understanding, Source]:
+def _planned(table: SourceTable, plan: Placement, seen: Recognised | None) -> tuple[Understanding, MeterSource]:
     """Rows of a table that is read by the names of its columns."""
     used = {column.position for column in (plan.id, plan.time, *plan.values) if column is not None}
     further = [Column(name, place) for place, name in enumerate(table.names) if place not in used and name]
@@ -118,7 +118,9 @@ def _planned(table: Table, plan: Placement, seen: Recognised | None) -> tuple[Un
 def _understanding(plan: Placement, further: list[Column], seen: Recognised | None) -> Understanding:
     """What the names say, and what else was seen."""
     long = plan.layout is Layout.LONG
-    shape = Shape.LONG if long else Shape.ROW_PER_SERIES if plan.time is None else Shape.COLUMN_PER_SERIES
+    shape = (
+        TableShape.LONG if long else TableShape.ROW_PER_SERIES if plan.time is None else TableShape.COLUMN_PER_SERIES
+    )
     parts = [(plan.id, Part.ID), (plan.time, Part.TIME)]
     parts += [(column, Part.VALUE) for column in plan.values] if long else []
     parts += [(plan.subject, Part.SUBJECT)]
