@@ -206,8 +206,9 @@ THE_OTHERS = {
         KEYED,
         more=[
             *("Identifiers: keyed", "may not: everyone was there", "may not: outside the sequence", "may: sequence"),
-            *("who can check: sequence", "tell: joined"),
+            *("who can check: sequence", "tell: joined", "done: growing"),
         ],
+        less=["done: given"],
     ),
     "nlk sequence": _differs(
         *(NO_CROWD, SUMMARY, KEYED),
@@ -215,9 +216,9 @@ THE_OTHERS = {
             *("Identifiers: keyed", "Method: bound", "groups: instants"),
             *("may not: absent", "may not: as measured", "may not: more known readings", "may not: series found"),
             *("may not: outside the sequence", "may: known readings", "may: known readings in a sequence"),
-            *("who can check: sequence", "tell: joined"),
+            *("who can check: sequence", "tell: joined", "done: growing"),
         ],
-        less=["groups: series"],
+        less=["groups: series", "done: given"],
     ),
     "parts": NO_CURVES,
 }

@@ -212,7 +212,10 @@ MAY_NOT = (
     Said(
         "one subject's reading",
         _is("k-anonymity"),
-        lambda f: "That a published series shows any one subject's readings. A whole group shares it.",
+        lambda f: (
+            "That a published series shows any one subject's readings: a whole group shares it. Nor that no member "
+            "dominates it: if one is far larger than the others, a mean is mostly theirs."
+        ),
     ),
     Said(
         "nothing learned",

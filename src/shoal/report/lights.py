@@ -181,8 +181,8 @@ NO_FIGURE = (
         "left out",
         lambda f: _left_out(f) and not f.has_noise,
         lambda f: (
-            "Risk figures are left out of this release, because they would reveal something about the originals. Ask "
-            "the publisher."
+            "This release carries no risk figures, because they would reveal something about the originals. Ask the "
+            "publisher whether attacks were run, and what they achieved."
         ),
     ),
     Said(

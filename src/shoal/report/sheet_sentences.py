@@ -6,7 +6,7 @@ import re
 
 from shoal.model import account_of
 from shoal.model.sentence import Sentence
-from shoal.release.facts import Facts, is_finite, mapping
+from shoal.release.facts import SEQUENCES, Facts, is_finite, mapping
 from shoal.report import words
 from shoal.report.sentences import CHANGED, has_pseudonyms, settings, zone_of
 from shoal.report.words import method_named
@@ -89,12 +89,17 @@ READ = (
 DONE = (
     Said(
         "nothing",
-        lambda f: bool(f.reading) and not account_of(f.reading) and not f.has_noise,
+        lambda f: bool(f.reading) and not account_of(f.reading) and not f.has_noise and not f.promises(*SEQUENCES),
         lambda f: "Reading dropped nothing, filled in nothing and merged nothing.",
     ),
     Said(
+        "growing",
+        lambda f: f.promises(*SEQUENCES),
+        lambda f: "What reading dropped, filled in or merged is not recorded in releases of a growing panel.",
+    ),
+    Said(
         "given",
-        lambda f: not f.reading and f.form != "events" and not f.has_noise,
+        lambda f: not f.reading and f.form != "events" and not f.has_noise and not f.promises(*SEQUENCES),
         lambda f: "The readings were given as they are; what was done to them before is unknown here.",
     ),
     Said(
