@@ -78,16 +78,18 @@ def _nem12(rows: list[list[str]]) -> DefinedTable:
                 # Quality N: no reading, whatever is written.
                 value = float("nan") if quality[:1] == "N" else number
                 readings.append((id_, channel, midnight + n * minutes * MINUTE, value))
-        elif row[:1] == ["400"] and len(row) > 3 and row[3][:1] == "N" and row[1].isdigit() and row[2].isdigit():
+        elif row[:1] == ["400"] and len(row) > 3 and row[3][:1] == "N" and row[1].isdecimal() and row[2].isdecimal():
             # Intervals of the day above, counted from 1, that have no reading.
             n_slots = DAY // (minutes * MINUTE)
+            if len(readings) < n_slots or not 1 <= int(row[1]) <= int(row[2]) <= n_slots:
+                raise InputError("A 400 record of the NEM12 file is not about intervals of a day before it.")
             for n in range(len(readings) - n_slots + int(row[1]) - 1, len(readings) - n_slots + int(row[2])):
                 readings[n] = (*readings[n][:3], float("nan"))
     return DefinedTable("NEM12", readings, aware=False, unit=unit)
 
 
 def _minutes(text: str) -> int:
-    if not text.isdigit() or int(text) not in (1, 5, 15, 30, 60):
+    if not text.isdecimal() or int(text) not in (1, 5, 15, 30, 60):
         raise InputError("A 200 record of the NEM12 file has no interval length of 5, 15 or 30 minutes.")
     return int(text)
 
