@@ -46,8 +46,8 @@ check: setup
 	$(BIN)/deptry src
 	$(BIN)/codespell src tests docs benchmarks README.md CONTRIBUTING.md CHANGELOG.md
 
-# The checks run alongside the tests, which leave a core idle now and then; their output comes last. Each test process has
-# a core to itself, so libraries start no threads of their own; numba does, because tests compare threads.
+# The checks run alongside the tests; their output comes last. A process more than there are cores was tried, and gained
+# nothing. Libraries start no threads of their own; numba does, because tests compare threads.
 test: export POLARS_MAX_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
