@@ -83,10 +83,13 @@ def run(numbers, size, folder, outcome):
             outcome.tries[kind] += 1
             for text in judged(kind, place):
                 outcome.find(f"{kind} in round {number}: {text}")
-        process = begin(place)
+        said = folder / "said"
+        said.write_text("")
+        process = begin(place, errors=said)
         process.join(PATIENCE)
         if process.exitcode != 0:
-            outcome.find(f"{kind} in round {number}: the run that is left to end gives {process.exitcode}")
+            told = " ".join(said.read_text().split())[-300:]
+            outcome.find(f"{kind} in round {number}: the run that is left to end gives {process.exitcode}: {told}")
         for text in [*judged(kind, place), *([ours.judge_stream(place)] if kind == "stream" else [])]:
             if text is not None:
                 outcome.find(f"{kind} in round {number}, at the end: {text}")

@@ -1,5 +1,6 @@
 """Wherever a publishing process is killed, there is a release with its map, once in the ledger, or nothing of it."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -14,7 +15,7 @@ from shoal import load_release, publish, verify
 from shoal.cli.app import run
 from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.files import leftovers
-from shoal.ledger.file import read_ledger, unfinished
+from shoal.ledger.file import read_ledger, recording, unfinished
 from shoal.process.private_map import read_map
 from shoal.release.private import load_or_make_key
 from stream_processes import KILL_EVERY, PATIENCE
@@ -68,6 +69,23 @@ def test_a_kill_at_any_step_leaves_a_release_with_its_map_once_in_the_ledger_or_
     assert number > 15
     assert {*outcomes} == {False, True}
     assert outcomes == sorted(outcomes)  # once it is in place it stays
+
+
+@pytest.mark.parametrize("kill_at", range(1, 9))
+def test_a_kill_after_a_kill_of_the_first_release_does_not_lock_the_ledger(tmp_path, kill_at):
+    out, book = tmp_path / "out", tmp_path / "ledger.jsonl"
+    with contextlib.suppress(KeyboardInterrupt), recording(book, candidate(), out):
+        # As a kill leaves it, once the note and the key are there.
+        left = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        raise KeyboardInterrupt
+    assert {path.name for path in left} == {f"ledger.jsonl{end}" for end in ("", ".key", ".pending")}
+    for path, content in left.items():
+        path.write_bytes(content)
+        path.chmod(0o600)
+    assert start(release_killed, tmp_path, kill_at) == -signal.SIGKILL
+    release(candidate(), **places(tmp_path))
+    assert leftovers_in(tmp_path) == []
+    assert [entry.certificate for entry in read_ledger(book)] == [certificate_of(out)]
 
 
 @pytest.mark.parametrize(

@@ -253,9 +253,12 @@ def _settled(path: Path, descriptor: int) -> tuple[list[LedgerEntry], bytes]:
     entries = list(_read(path))
     _refuse_lost(path, entries)
     left = _interrupted(path, entries)
-    is_missing = left is not None and left.is_in_place
-    key = _key(path, entries, is_needed=bool(entries) or is_missing)
-    if left is not None and is_missing:
+    if left is not None and not left.is_in_place:
+        # With its key, if it was the first: a kill between here and the next note must not leave a key alone.
+        _forget(path, entries)
+        left = None
+    key = _key(path, entries, is_needed=bool(entries) or left is not None)
+    if left is not None:
         entries.append(_append(path, descriptor, left.note, key))
     _pending(path).unlink(missing_ok=True)
     return entries, key
