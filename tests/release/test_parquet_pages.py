@@ -118,3 +118,20 @@ def test_a_dictionary_that_was_given_up_is_read(tmp_path):
     pq.write_table(pa.table([values], schema=schema), tmp_path / "x.parquet", compression="zstd")
     assert pq.read_metadata(tmp_path / "x.parquet").row_group(0).column(0).has_dictionary_page
     assert sum(block.num_rows for block in parquet_blocks(tmp_path / "x.parquet", schema)) == 400_000
+
+
+def test_a_footer_that_names_no_codec_is_refused(tmp_path):
+    schema = pa.schema([("id", pa.string())])
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table([["a", "b"] * 4], schema=schema), path, compression="zstd")
+    assert sum(block.num_rows for block in parquet_blocks(path, schema)) == 8
+    content = path.read_bytes()
+    codec = b"\x19\x18\x02id\x15\x0c"  # the path of the column, and the codec after it
+    assert content.count(codec) == 1
+    path.write_bytes(content.replace(codec, codec[:-1] + b"\x73"))
+    # Asked for its name, Arrow would end the process.
+    with pytest.raises(ValueError, match="an unknown codec"):
+        list(parquet_blocks(path, schema))
+    path.write_bytes(content[:-8] + b"\xff\xff\xff\x7fPAR1")
+    with pytest.raises(ValueError):
+        list(parquet_blocks(path, schema))

@@ -2,7 +2,8 @@
 
 Someone who reads the rows never sees a dictionary entry that no row refers to, nor the smallest and largest value in a
 page header, and raw readings can hide in both. So each of them must be a value of the rows. Page headers are parsed
-here, because the libraries do not expose them. Bytes after the last value of a page are not examined.
+here, because the libraries do not expose them, and the codecs in the footer, because Arrow ends the process when it is
+asked for the name of one that it does not know. Bytes after the last value of a page are not examined.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _ENDS = (1, 2, 5, 6)
 _OTHER_STATISTICS = (3, 7, 8)
 """The number of missing values, and whether the ends are exact."""
 _SHORTEST_CUT = 16
+_CODECS = range(8)
+_TAIL = struct.Struct("<I4s")  # bytes of the footer, and the mark
 _WIDE: dict[pa.DataType, tuple[pa.DataType, str]] = {
     **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.date32()), (pa.int32(), "<i4")),
     **dict.fromkeys((pa.uint8(), pa.uint16(), pa.uint32()), (pa.uint32(), "<u4")),
@@ -139,6 +142,22 @@ class Unused:
         return pa.array(np.ascontiguousarray(numbers).view(f"i{numbers.itemsize}") if exact else numbers + 0.0)
 
 
+def refuse_unknown_codecs(path: Path) -> None:
+    """Raise ValueError if the footer of a file names a codec that there is none of, or cannot be parsed."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        at = len(content) - _TAIL.size
+        try:
+            length, mark = _TAIL.unpack_from(content, at)
+            if mark != b"PAR1" or length > at:
+                raise ValueError
+            footer, _ = _struct(content, at - length, 0)
+            codecs = [chunk[3][4] for group in footer[4] for chunk in group[1]]
+        except (KeyError, IndexError, TypeError, struct.error):
+            raise ValueError("no footer") from None
+    if any(type(codec) is not int or codec not in _CODECS for codec in codecs):
+        raise ValueError("an unknown codec")
+
+
 def refuse_overlaps(metadata: pq.FileMetaData) -> None:
     """Raise if two columns share bytes: as many others could be hidden elsewhere, and nobody would miss them."""
     chunks = [
@@ -194,8 +213,8 @@ def _any_starts(texts: pa.ChunkedArray, beginning: bytes) -> bool:
     return bool(pc.any(pc.starts_with(texts, beginning)).as_py())
 
 
-# Heads of pages are in Thrift's compact protocol: fields by number, whole numbers in groups of seven bits.
-_DEEPEST = 4
+# Page headers and footers are in Thrift's compact protocol: fields by number, whole numbers in groups of seven bits.
+_DEEPEST = 8
 
 
 def _struct(content: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
@@ -216,14 +235,33 @@ def _struct(content: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], in
 def _value(content: mmap.mmap, at: int, kind: int, depth: int) -> tuple[Any, int]:
     if kind in (1, 2):
         return kind == 1, at
+    if kind == 3:
+        return content[at], at + 1
     if kind in (4, 5, 6):
         return _whole(content, at)
     if kind == 8:
         length, at = _unsigned(content, at)
         return content[at : at + length], at + length
+    if kind == 9:
+        return _list(content, at, depth + 1)
     if kind == 12:
         return _struct(content, at, depth + 1)
-    raise ValueError  # lists, maps and floats are in no head
+    raise ValueError  # maps and floats are in no file that Shoal writes
+
+
+def _list(content: mmap.mmap, at: int, depth: int) -> tuple[list[Any], int]:
+    if depth > _DEEPEST:
+        raise ValueError
+    head = content[at]
+    length, at = _unsigned(content, at + 1) if head >> 4 == 15 else (head >> 4, at + 1)
+    found = []
+    for _ in range(length):
+        if head & 15 in (1, 2):  # in a list, a truth value takes a byte
+            value, at = content[at] == 1, at + 1
+        else:
+            value, at = _value(content, at, head & 15, depth)
+        found.append(value)
+    return found, at
 
 
 def _whole(content: mmap.mmap, at: int) -> tuple[int, int]:
