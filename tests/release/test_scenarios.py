@@ -9,8 +9,10 @@ from numpy.testing import assert_array_equal
 
 from forgery import forge
 from shoal import Microaggregation, Panel, load_release, publish, simulate, verify
+from shoal.attacks import KnownPoints
 from shoal.engines import Memory, in_shards
-from shoal.errors import GuaranteeNotMetError
+from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.process.release_attack import attack_release
 from shoal.release.openness import open_bits
 from shoal.release.profiles import ScenariosForm
 from shoal.release.scenario_openness import scenario_bits
@@ -147,3 +149,10 @@ class TestOpenness:
         assert open_bits(large) > 200.0
         small = publish(METHOD.anonymize(METERS), tmp_path / "small")
         assert small.certificate["utility"] == {}
+
+
+def test_attack_of_a_written_release_names_its_form_and_the_way_out(tmp_path, candidate):
+    publish(candidate, tmp_path / "out", private=tmp_path / "keep")
+    with pytest.raises(ParameterError, match=r"holds scenarios: one record per group.*a candidate has attack\(\)"):
+        attack_release(METERS.to_polars(), {}, tmp_path / "out", tmp_path / "keep")
+    assert candidate.attack(KnownPoints(n=5)).n_targets == METERS.n_subjects  # the way out

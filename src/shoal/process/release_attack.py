@@ -51,7 +51,11 @@ def attack_release(
             "made: shoal anonymize prints what homogeneity finds, and in Python a candidate has attack()."
         )
     if not isinstance(published, Panel):
-        raise ParameterError("This release has no series of values to attack.")
+        raise ParameterError(
+            f"shoal attack follows single published series, and this release holds {release.certificate['form']}: one "
+            "record per group, so nobody has a row of their own to link. Such releases are attacked before they "
+            "are published: shoal run reports what its attacks find, and in Python a candidate has attack()."
+        )
     reading = Reading.of(release, private, settings)
     with reading.explained():
         whole = read_panel(source, **reading.settings)
