@@ -53,7 +53,7 @@ def test_each_kind_of_release_has_its_rows_and_no_others(told):
 
 def test_every_row_has_a_release_of_which_it_is_not_shown(told):
     shown = {kind: {name for name, row in NUMBERED.items() if row.when(release)} for kind, release in told.items()}
-    of_publishers = {"loss by value", "window-error", "homogeneity", "republication", "held back", "ledger"}
+    of_publishers = {"loss by value", "window-error", "homogeneity", "republication", "held back", "ledger", "warning"}
     assert {NUMBERED[name].name for name in set(NUMBERED) - set.union(*shown.values())} == of_publishers
     assert {NUMBERED[name].name for name in set.intersection(*shown.values())} == {"report"}
 
@@ -77,3 +77,11 @@ def test_values_that_are_withheld_are_counted(told):
 def test_a_fixed_seed_is_said_loudly(told):
     assert "do not pass this release on" in dict(release_rows(told["insecure"]))["pseudonyms"]
     assert "pseudonyms" not in dict(release_rows(told["plain"]))
+
+
+def test_a_mean_that_is_mostly_one_subject_s_is_warned_of(told):
+    plain = told["plain"]
+    found = {"groups": 20, "dominated": 1, "largest_share": 0.99}
+    row = dict(release_rows(Told(plain.path, {**plain.certificate, "dominance": found})))["warning"]
+    assert row.startswith("In 1 of 20 groups the mean is mostly one subject's")
+    assert "warning" not in dict(release_rows(plain))

@@ -113,6 +113,7 @@ ROWS: tuple[Row, ...] = (
         _has_groups,
         lambda t: f"{t.counts['smallest_group']} subject{'s' * (t.counts['smallest_group'] != 1)}",
     ),
+    Row("warning", lambda t: bool(_dominated(t)), lambda t: _dominated(t)),
     Row(
         "groups",
         _events,
@@ -167,7 +168,7 @@ def release_figures(certificate: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a certificate that commands report as JSON."""
     names = (
         *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
-        *("utility", "risk", "files", "kept", "held_back", "ledger"),
+        *("utility", "risk", "files", "kept", "held_back", "ledger", "dominance"),
     )
     return {name: certificate[name] for name in names if name in certificate}
 
@@ -197,6 +198,13 @@ def _account(told: Told, part: str) -> str:
     from shoal.model import account_of
 
     return " ".join(account_of(told.certificate["input"]["reading"], part))
+
+
+def _dominated(told: Told) -> str:
+    from shoal.guarantees.dominance import Dominance
+
+    dominance = Dominance.from_dict(told.certificate.get("dominance"))
+    return "" if dominance is None else dominance.warning
 
 
 def _verdict(verdict: dict[str, Any]) -> str:

@@ -130,19 +130,13 @@ class AggregateRule(Guarantee):
             # Positions in what the last step was given are not those of the originals.
             inner = replace(published, private=published.private.averaged)
             return replace(self.check(inner), witness=None)
-        if published.private.groups.ndim > 1:
-            return self._unknown("groups differ from instant to instant, so that no aggregate lasts a period")
-        if isinstance(published.published, Envelopes):
-            return self._unknown("the ends of an envelope are single members' values, not aggregates")
-        if _has_bands(published):
-            return self._unknown("bands are means over a part of a group or pool; publish means alone under this rule")
-        if not _row_by_row(published):
-            return self._unknown(OTHER_ROWS)
+        if why := why_no_means(published):
+            return self._unknown(why)
         within = rounding_of(published.recipe)
         if published.private.spread is not None:
             return self._part(published, published.private.spread.first, within)
         # The smallest first: among several that cannot be judged, it is the witness.
-        aggregates = sorted(_aggregates(published), key=lambda aggregate: len(aggregate[0]))
+        aggregates = sorted(aggregates_of(published), key=lambda aggregate: len(aggregate[0]))
         verdicts = [self._judge(published.private.original, *aggregate, within) for aggregate in aggregates]
         return verdicts[self.weakest(verdicts)]
 
@@ -151,7 +145,7 @@ class AggregateRule(Guarantee):
         by_instant = self.per == "instant"
         parts = tuple(
             part_of((first, label), candidate.private.original, members, values, by_instant=by_instant)
-            for label, (members, values) in enumerate(_aggregates(candidate))
+            for label, (members, values) in enumerate(aggregates_of(candidate))
         )
         return PartVerdict("not judged", None, int(self.size), note=ELSEWHERE, parts=parts, within=within)
 
@@ -200,6 +194,17 @@ class AggregateRule(Guarantee):
         return Verdict("not judged", measured=None, required=int(self.size), witness=witness, note=why)
 
 
+def why_no_means(candidate: Candidate) -> str:
+    """Why what is published cannot be means over groups of whole series; empty if it may be."""
+    if candidate.private.groups.ndim > 1:
+        return "groups differ from instant to instant, so that no aggregate lasts a period"
+    if isinstance(candidate.published, Envelopes):
+        return "the ends of an envelope are single members' values, not aggregates"
+    if _has_bands(candidate):
+        return "bands are means over a part of a group or pool; publish means alone under this rule"
+    return "" if _row_by_row(candidate) else OTHER_ROWS
+
+
 def _has_bands(candidate: Candidate) -> bool:
     published = candidate.published
     if isinstance(published, Profiles):
@@ -215,7 +220,7 @@ def _row_by_row(candidate: Candidate) -> bool:
     return same_clock and (isinstance(published, Profiles) or (private.rows is None and private.stands_for is None))
 
 
-def _aggregates(candidate: Candidate) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+def aggregates_of(candidate: Candidate) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """The rows behind each published aggregate, and its values: (instants) or (instants, channels).
 
     For series, those published exactly alike and not separated by the method itself: two groups may have the same mean

@@ -116,7 +116,7 @@ def check_result(
             "takes it with risks= and risk_limit= if only attacks can judge it."
         )
         raise
-    return Result(candidate, checked.verdicts, options, method)
+    return Result(candidate, checked.verdicts, options, method, dominance=checked.dominance)
 
 
 def check_reading(reading: dict[str, Any], verb: str) -> None:

@@ -220,6 +220,8 @@ def render_report(
     assert sealed is not None  # it verifies
     certificate = sealed.as_dict()
     if private is not None and (measured := read_measured(Path(private), certificate["files"])):
-        shown = {name: figure for name, figure in certificate["figures"].items() if name != "left_out"}
-        return certificate, render({**certificate, **measured, "figures": shown}, audience)
+        figures = certificate["figures"]
+        if measured.get("utility") or measured.get("risk"):
+            figures = {name: figure for name, figure in figures.items() if name != "left_out"}
+        return certificate, render({**certificate, **measured, "figures": figures}, audience)
     return certificate, render(certificate, audience)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shoal import attacks as attack_room
 from shoal import utility as utility_room
 from shoal.errors import InputError, ParameterError
+from shoal.guarantees.dominance import Dominance
 from shoal.model import (
     Attack,
     Candidate,
@@ -103,6 +104,8 @@ class Result:
         Subjects that were kept out, as a control for attacks.
     reading
         How the data was read.
+    dominance
+        Groups whose mean is mostly one subject's, for the publisher; None if no means are published.
     """
 
     candidate: Candidate | CandidateShards
@@ -111,6 +114,7 @@ class Result:
     method: Method | None = None
     held_out: Control | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    dominance: Dominance | None = None
 
     def check(self) -> Verdict:
         """Judge every guarantee again: returns the first that does not hold, else the one aimed at first."""
@@ -281,6 +285,12 @@ class Result:
         origin = candidate.panel.origin if isinstance(candidate, CandidateShards) else candidate.private.original.origin
         return () if origin is None else origin.told
 
+    @property
+    def warning(self) -> str:
+        """What the guarantee does not cover and you should look at before you publish: a mean that is mostly one
+        subject's. Empty if there is nothing."""
+        return "" if self.dominance is None else self.dominance.warning
+
     def __repr__(self) -> str:
         candidate = self.candidate
         if isinstance(candidate, CandidateShards):
@@ -289,7 +299,8 @@ class Result:
             size = f"{candidate.published.n_groups} groups, {candidate.published.n_instants} instants"
         else:
             size = f"{len(candidate.published)} series, {candidate.published.n_instants} instants"
-        return f"Result({candidate.guarantee.name} {self.verdicts[0].words}; {size})"
+        warned = f". {self.warning}" if self.warning else ""
+        return f"Result({candidate.guarantee.name} {self.verdicts[0].words}; {size}{warned})"
 
     def _repr_html_(self) -> str:
         recipe = self.candidate.recipe
@@ -297,6 +308,8 @@ class Result:
         rows = [("method", recipe.method)]
         for guarantee, verdict in zip(guarantees, self.verdicts, strict=True):
             rows += [(guarantee.name, verdict.words), ("meaning", guarantee.statement)]
+        if self.warning:
+            rows.append(("warning", self.warning))
         if isinstance(self.candidate, Candidate):
             rows.append(("publishes", repr(self.candidate.published)))
         rows += [("read", text) for text in self.told]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees import KAnonymity, NoGuarantee
 from shoal.guarantees.crowds import crowd_sizes, published_classes
+from shoal.guarantees.dominance import Dominance, find_dominance, merge_dominance
 from shoal.methods.remedies import reach_of
 from shoal.model import (
     Candidate,
@@ -51,6 +52,8 @@ class Checked:
     open_bits: float
     members: tuple[GroupMembers, ...] = ()
     """For groups that are spread over shards."""
+    dominance: Dominance | None = None
+    """For the publisher; None if no means are published."""
 
 
 def check_candidate(
@@ -83,7 +86,8 @@ def conclude(
     suppression = reduce(Suppression.__add__, [one.suppression for one in looked])
     if too_much := refuse_suppression(suppression, options.suppression_limit, candidate.recipe):
         raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
-    return Checked(verdicts, suppression, looked[0].open_bits, members)
+    dominance = merge_dominance([one.dominance for one in looked])
+    return Checked(verdicts, suppression, looked[0].open_bits, members, dominance)
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Looked:
     suppression: Suppression
     open_bits: float
     members: GroupMembers | None = None
+    dominance: Dominance | None = None
 
 
 def look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate | EventsCandidate) -> Looked:
@@ -108,7 +113,10 @@ def look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate |
         why = why or refuse_late(candidate.private, reach_of(candidate.recipe.parameters))
     verdicts = tuple(g.check(candidate) for g in guarantees) if why is None else ()
     bits = sampled_bits(candidate) if number == 0 and isinstance(candidate, Candidate) and why is None else 0.0
-    return Looked(why, verdicts, suppression_of(candidate), bits, count_members(candidate) if why is None else None)
+    if why is not None:
+        return Looked(why, verdicts, suppression_of(candidate), bits)
+    dominance = find_dominance(candidate) if isinstance(candidate, Candidate) else None
+    return Looked(why, verdicts, suppression_of(candidate), bits, count_members(candidate), dominance)
 
 
 @dataclass(frozen=True)

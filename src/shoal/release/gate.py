@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,8 @@ def release_candidate(
     wanted = Figures(scores or {}, risks or {}, figures or {}) if measured is None else measured(find_answers())
     del find_answers
     told = _told(candidate, guarantees, wanted, suppression, checked.open_bits)
+    if checked.dominance is not None and checked.dominance.n_dominated:
+        told = replace(told, measured={**told.measured, "dominance": checked.dominance.as_dict()})
     key = _name_key(candidate, target, private, options)
     digest_key = None
     if private is not None:

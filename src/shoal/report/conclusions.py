@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from shoal.guarantees.dominance import Dominance
 from shoal.model.sentence import Sentence, said
 from shoal.release.facts import SEQUENCES, Facts, is_finite, mapping
 from shoal.release.sentences import WHO_CAN_CHECK
@@ -432,6 +433,21 @@ MAY_NOT_OF_THE_RELEASE = (
     ),
 )
 
+# For the publisher and their officer: the public certificate does not have it.
+DOMINATED = (
+    Said(
+        "dominated",
+        lambda f: bool(_dominated(f)),
+        lambda f: f"That everyone is hidden in their group. {_dominated(f)}",
+    ),
+)
+
+
+def _dominated(facts: Facts) -> str:
+    dominance = Dominance.from_dict(facts.certificate.get("dominance"))
+    return "" if dominance is None else dominance.warning
+
+
 BY_GUARANTEE = {"who can check": WHO_CAN_CHECK, "may": MAY, "may not": MAY_NOT}
 BY_RELEASE = {"may": MAY_OF_THE_RELEASE, "may not": MAY_NOT_OF_THE_RELEASE}
 
@@ -440,4 +456,6 @@ def conclusions(section: str, facts: Facts) -> list[str]:
     """Return what may ("may") or may not ("may not") be concluded: from the guarantees, each line once, and from the
     release."""
     lines = [line for g in facts.guarantees for line in said(BY_GUARANTEE[section], facts.about(g))]
+    if section == "may not":
+        lines[:0] = said(DOMINATED, facts)
     return list(dict.fromkeys([*lines, *said(BY_RELEASE[section], facts)]))

@@ -164,6 +164,7 @@ def make_sheet(studio: Studio, arguments: dict[str, Any], progress: Progress) ->
     if left_out:
         shown = {name: figure for name, figure in certificate["figures"].items() if name != "left_out"}
         certificate |= left_out | {"figures": shown}
+    certificate |= {name: made.measured[name] for name in ("dominance",) if name in made.measured}
     write_privately(draft.folder / "sheet.json", json.dumps(certificate).encode())
     key = sheet_key(draft)
     assert key is not None

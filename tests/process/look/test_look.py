@@ -301,3 +301,33 @@ def test_meters_in_several_units_are_told():
     told = {problem.name: problem for problem in found.advice.problems}
     assert "'unit' states 2 units" in told["several units"].sentence
     assert "one person, several meters?" not in told
+
+
+@pytest.mark.parametrize(
+    ("factor", "says"),
+    [
+        (1000.0, "1 series (at position 8 of 30) reads about 1,000 times the middle one: another unit?"),
+        (0.001, "1 series (at position 8 of 30) reads about a 1,000th of the middle one: another unit?"),
+        (30.0, None),
+    ],
+)
+def test_a_series_of_another_size_is_told_by_its_position(factor, says):
+    values = np.random.default_rng(3).uniform(1.0, 2.0, (30, 24))
+    values[7] *= factor
+    hours = np.datetime64("2024-03-14", "us") + np.arange(24) * np.timedelta64(1, "h")
+    rows = {"meter": np.repeat([f"m{n}" for n in range(30)], 24), "time": np.tile(hours, 30), "kwh": values.ravel()}
+    found = shoal.look(pl.DataFrame(rows))
+    told = [problem.sentence for problem in found.advice.problems if problem.name == "another unit?"]
+    assert bool(told) == (says is not None)
+    if says is not None:
+        assert told[0].startswith(says)
+        assert "m7" not in told[0]
+
+
+def test_channels_of_other_units_are_compared_each_with_its_own():
+    hours = np.datetime64("2024-03-14", "us") + np.arange(24) * np.timedelta64(1, "h")
+    values = np.random.default_rng(3).uniform(1.0, 2.0, 720)
+    meters = np.repeat([f"m{n}" for n in range(30)], 24)
+    rows = {"meter": meters, "time": np.tile(hours, 30), "kwh": values, "volt": 400.0 * values}
+    found = shoal.look(pl.DataFrame(rows), value=["kwh", "volt"])
+    assert "another unit?" not in {problem.name for problem in found.advice.problems}

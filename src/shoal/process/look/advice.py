@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from shoal.process.look.findings import TableFindings, identifies, may_be_accounts
 from shoal.read.column_survey import called_like_people
 from shoal.read.durations import DAY, HOUR, write_duration
@@ -55,6 +57,7 @@ def advise(found: TableFindings, said: dict[str, Any]) -> Advice:
         _events,
         _subjects,
         _units,
+        _far_off,
         _words,
         _registers,
         _interval,
@@ -151,6 +154,26 @@ def _units(found: TableFindings, _: dict[str, Any]) -> list[Problem]:
         )
         for c in mixed
     ]
+
+
+def _far_off(found: TableFindings, _: dict[str, Any]) -> list[Problem]:
+    """Series whose readings are of another order of magnitude: a mean with a far larger one is mostly its own."""
+    problems = []
+    for larger, what in ((True, "{} times"), (False, "a {}th of")):
+        apart = found.far_off(larger=larger)
+        if not len(apart):
+            continue
+        n, first = len(apart), int(apart[0, 0]) + 1
+        # To a power of ten: no reading follows from it.
+        ratio = what.format(f"{10 ** round(float(np.log10(np.median(apart[:, 1])))):,}")
+        where = f"{'' if n == 1 else 'the first '}at position {first:,} of {found.survey.n_series:,}"
+        sentence = (
+            f"{_plural(n, 'series', 'series')} ({where}) read{'s' * (n == 1)} about {ratio} the middle one: another "
+            "unit? Nothing is converted."
+        )
+        theirs = f" A mean with {'it' if n == 1 else 'one of them'} would be mostly its own." if larger else ""
+        problems.append(Problem("another unit?", sentence + theirs))
+    return problems
 
 
 def _words(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:

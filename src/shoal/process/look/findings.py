@@ -27,6 +27,9 @@ from shoal.read.zones import CHANGING, find_zone
 CROWD = 10
 """Smallest number of series behind a quantile or a mean that is shown."""
 
+FAR_OFF = 100.0
+"""A series this many times larger or smaller than the middle one may have another unit."""
+
 _LINES = 120
 """Number of lines of the coverage chart: with more series, each line is the mean of several similar ones."""
 
@@ -126,6 +129,28 @@ class TableFindings:
         """Subjects, as far as the columns show."""
         subject = self.subject
         return self.n_meters if subject is None else subject.n_entries + self.n_meters - subject.n_series
+
+    def far_off(self, *, larger: bool) -> NDArray[np.float64]:
+        """Series far larger or smaller than the middle one of their channel: position, and how many times.
+
+        A series is compared by the mean size of its readings that are not zero. Registers differ by their age, and
+        where it is not known which channel a series is of, or fewer than `CROWD` series have readings, nothing is
+        compared.
+        """
+        survey, n_channels = self.survey, max(1, len(channel_names(self.understanding)))
+        each = np.arange(survey.n_series)
+        if survey.registers.any() or (n_channels > 1 and not np.array_equal(self.meters, each // n_channels)):
+            return np.empty((0, 2))
+        found = []
+        for channel in range(n_channels):
+            own = each[each % n_channels == channel]
+            own = own[~np.isnan(survey.series.sizes[own])]
+            if len(own) < CROWD:
+                continue
+            sizes = survey.series.sizes[own]
+            times = sizes / np.median(sizes) if larger else np.median(sizes) / sizes
+            found += [pair for pair in zip(own.tolist(), times.tolist(), strict=True) if pair[1] >= FAR_OFF]
+        return np.array(sorted(found), dtype=np.float64).reshape(-1, 2)
 
     @property
     def n_autumn(self) -> int:
