@@ -5,6 +5,7 @@ Run: python experiments/kp_auto.py
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +13,12 @@ import numpy as np
 from shoal import KP, Panel, simulate
 from shoal.utility import PatternLoss, ValueLoss
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "kp_auto.md"
-INCOMES = [
-    [170, 175, 188, 197, 213, 221],
-    [145, 157, 165, 177, 204, 196],
-    [176, 181, 147, 134, 125, 112],
-    [98, 120, 125, 132, 151, 161],
-    [117, 107, 87, 74, 51, 56],
-    [32, 54, 59, 67, 96, 101],
-    [88, 93, 56, 43, 20, 25],
-    [71, 63, 47, 38, 43, 20],
-]
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from kp_samples import INCOMES  # noqa: E402
+
+PAGE = ROOT / "docs" / "results" / "kp_auto.md"
 METHODS = {
     "kapra, own words": {"algorithm": "kapra", "words": "own"},
     "kapra": {"algorithm": "kapra"},

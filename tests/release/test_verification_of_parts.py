@@ -16,6 +16,7 @@ from shoal import KP, Microaggregation, load_release, verify
 from shoal.cli.app import run
 from shoal.engines import Local
 from shoal.errors import ReleaseError
+from shoal.model import Envelopes
 from shoal.release import opened, release_candidate, verification, written_parts
 
 T = 6
@@ -188,6 +189,17 @@ def test_the_same_is_found_in_processes_and_on_an_engine(out, monkeypatch):
         truncate(out)
         with pytest.raises(ReleaseError, match=r"data-00001.parquet cannot be read: it is truncated"):
             verify(out, processes=2)
+
+
+def test_one_changed_pattern_instant_among_thousands_is_seen():
+    """numpy shortens the text of more than 1,000 entries: instants are compared as values."""
+    clock = 2 * np.arange(2000)
+    moved = clock + (np.arange(2000) == 1000)
+    given = {"levels": [1], "patterns": ["a" * 2000], "times": [0]}
+    parts = [Envelopes([[0.0]], [[1.0]], **given, pattern_times=times) for times in (clock, clock.copy(), moved)]
+    first, same, other = map(verification._frame_of, parts)
+    assert str(clock) == str(moved)
+    assert first == same != other
 
 
 def test_of_many_wrong_parts_some_are_named(tmp_path, monkeypatch):

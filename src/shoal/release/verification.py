@@ -22,7 +22,7 @@ from shoal.engines.local import Local
 from shoal.engines.store import count_repeated, run_on
 from shoal.errors import ReleaseError
 from shoal.guarantees import NoGuarantee, build_guarantee
-from shoal.model import EventTables, Panel, Profiles, Published, Verdict
+from shoal.model import Envelopes, EventTables, Panel, Profiles, Published, Verdict
 from shoal.model.verdict import Outcome
 from shoal.release.certificate import (
     AGREEMENT_FILE,
@@ -285,9 +285,10 @@ def _frame_of(published: Published | EventTables) -> str:
     if isinstance(published, EventTables):
         return ""
     columns = (getattr(published, "channels", ()), getattr(published, "bands", ()))
-    words = (getattr(published, "word_instants", None), str(getattr(published, "pattern_times", "")))
-    described = repr((published.times.dtype.str, published.timezone, *columns, *words)).encode()
-    return hashlib.sha256(published.times.tobytes() + described).hexdigest()
+    clocks = [published.times, *([published.pattern_times] if isinstance(published, Envelopes) else [])]
+    kinds = [(clock.dtype.str, clock.shape) for clock in map(np.asarray, clocks)]
+    described = repr((kinds, published.timezone, *columns, getattr(published, "word_instants", None))).encode()
+    return hashlib.sha256(b"".join(np.asarray(clock).tobytes() for clock in clocks) + described).hexdigest()
 
 
 def _over_all(

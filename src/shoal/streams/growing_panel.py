@@ -26,8 +26,8 @@ from shoal.streams.incremental_panels import (
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A stretch of instants that was pushed.
+class PushedStretch:
+    """What is remembered about a stretch of instants that was pushed.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class GrowingPanel(ABC):
     def __init__(self, method: Method) -> None:
         self._method = method
         self._columns: dict[str, Any] | None = None
-        self._stretches: list[Stretch] = []
+        self._stretches: list[PushedStretch] = []
         self._series: dict[str, int] = {}
         """Placed series, and their positions in everything below."""
         self._subjects: list[str] = []
@@ -94,7 +94,7 @@ class GrowingPanel(ABC):
         return len(self._waiting)
 
     @property
-    def stretches(self) -> tuple[Stretch, ...]:
+    def stretches(self) -> tuple[PushedStretch, ...]:
         """What was pushed so far."""
         return tuple(self._stretches)
 
@@ -116,7 +116,7 @@ class GrowingPanel(ABC):
         self._place(present)
         candidate = self._candidate(present, len(self._stretches))
         self._remember()
-        self._stretches.append(Stretch(first, last, digest_of(present), candidate is not None))
+        self._stretches.append(PushedStretch(first, last, digest_of(present), candidate is not None))
         self._columns = columns_of(panel)
         if candidate is not None and (broken := self._judge(candidate)):  # a bug; it must not be published
             self.take_back()
@@ -253,7 +253,7 @@ class GrowingPanel(ABC):
         if rows.null_count().sum_horizontal().item() or not all(isinstance(name, str) for name in facts["waiting"]):
             raise ValueError("a series without a name or a group")
         growing._columns = facts["columns"]
-        growing._stretches = [Stretch(**stretch) for stretch in facts["stretches"]]
+        growing._stretches = [PushedStretch(**stretch) for stretch in facts["stretches"]]
         growing._series = {name: place for place, name in enumerate(rows["series"].to_list())}
         growing._subjects = rows["subject"].to_list()
         for name, attribute in {"since": "_since", **cls._columns_of_members}.items():
