@@ -59,12 +59,8 @@ def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: In
             def work(rows: Ints, turn: int = turn, n_near: int = n_near, before: Ints = labels) -> Ints:
                 y = x[rows]
                 given = renumber(before[rows]) if turn else start(y, np.zeros(1, dtype=np.int64))
+                found = refine_near(y, given, k, max_evaluations * rows.shape[0], n_near) if n_near else given
                 done[0] += rows.shape[0] // len(N_NEAR)
-                if not n_near:
-                    return given
-                order = np.argsort(given, kind="stable")  # rows of a group side by side: faster to reach
-                found = np.empty_like(given)
-                found[order] = refine_near(y[order], given[order], k, max_evaluations * rows.shape[0], n_near)
                 return found
 
             found, n_groups = np.empty(n, dtype=np.int64), 0

@@ -113,7 +113,7 @@ def are_apart(s: State, a: int, b: int, k: int) -> bool:
 def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, room: Floats) -> tuple[int, int]:
     """The pair (i of A or -1, j of B or -1) whose move or swap lowers the loss most; (-1, -1) if none does.
 
-    `rows_b` and `room` (4, rows) are written over.
+    `rows_b` and `room` (3, rows) are written over.
     """
     n_a = s.sizes[a]
     n_b = s.sizes[b]
@@ -121,27 +121,21 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, ro
     gain_b = room[0]  # of j leaving B for A, without the pair's own term
     reach_b = room[1]  # |x[j] - m(B)|
     cross_b = room[2]  # |x[j] - m(A)|
-    most = room[3]  # what swapping i with j can gain
     best = 0.0  # what a gain must exceed
     best_i = best_j = -1
-    most_b = -np.inf
     j = s.first[b]
     for q in range(n_b):
         rows_b[q] = j
         to_a = distance(s.y[j], s.means[a])
         gain_b[q] = s.own[j] - to_a
-        most_b = max(most_b, gain_b[q])
-        reach_b[q] = s.own[j]
-        cross_b[q] = to_a
+        reach_b[q] = np.sqrt(s.own[j])
+        cross_b[q] = np.sqrt(to_a)
         if n_b > k:
             gain = n_b / (n_b - 1.0) * s.own[j] - n_a / (n_a + 1.0) * to_a
             if gain > best and gain > _rounding(s.own[j] + to_a, noise):
                 best = gain * CLEARLY
                 best_j = j
         j = s.following[j]
-    for q in range(n_b):
-        reach_b[q] = np.sqrt(reach_b[q])
-        cross_b[q] = np.sqrt(cross_b[q])
     i = s.first[a]
     while i >= 0:
         to_b = distance(s.y[i], s.means[b])
@@ -154,22 +148,16 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, ro
         gain_i = s.own[i] - to_b
         reach = np.sqrt(s.own[i])
         cross = np.sqrt(to_b)
-        way = cross + s.radii[b]
-        if gain_i + most_b + share * way * way > best:
-            for q in range(n_b):
-                way = min(reach + cross_b[q], cross + reach_b[q])  # |x[i] - x[j]| at most: over m(A), over m(B)
-                most[q] = gain_i + gain_b[q] + share * way * way
-            for q in range(n_b):
-                if most[q] <= best:
-                    continue
-                between = distance(s.y[i], s.y[rows_b[q]])
-                gain = gain_i + gain_b[q] + share * between
-                if gain > best and gain > _rounding(
-                    s.own[i] + to_b + reach_b[q] ** 2 + cross_b[q] ** 2 + between, noise
-                ):
-                    best = gain * CLEARLY
-                    best_i = i
-                    best_j = rows_b[q]
+        for q in range(n_b):
+            way = min(reach + cross_b[q], cross + reach_b[q])  # |x[i] - x[j]| at most: over m(A), over m(B)
+            if gain_i + gain_b[q] + share * way * way <= best:
+                continue
+            between = distance(s.y[i], s.y[rows_b[q]])
+            gain = gain_i + gain_b[q] + share * between
+            if gain > best and gain > _rounding(s.own[i] + to_b + reach_b[q] ** 2 + cross_b[q] ** 2 + between, noise):
+                best = gain * CLEARLY
+                best_i = i
+                best_j = rows_b[q]
         i = s.following[i]
     return best_i, best_j
 
