@@ -133,5 +133,5 @@ def test_a_footer_that_names_no_codec_is_refused(tmp_path):
     with pytest.raises(ValueError, match="an unknown codec"):
         list(parquet_blocks(path, schema))
     path.write_bytes(content[:-8] + b"\xff\xff\xff\x7fPAR1")
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="no footer"):
         list(parquet_blocks(path, schema))
