@@ -74,8 +74,8 @@ Made by `make soak`, or one group at a time by `SOAK=0.1 python tests/soak.py re
 and how it is judged. Enumerated panels are counted once whatever the order of their rows. Processor time of `kills` and
 `together` is not in the table: their processes are forked from a server.
 
-Findings became ordinary tests and were mended; those that a row still counts are open. Groups that are not in the
-table were not run.
+Findings become ordinary tests and are mended; a row counts them until its group is run again. Groups that are not in
+the table were not run.
 
 | group | what was tried | how often | findings | minutes | of the processor | SOAK | date |
 |---|---|---|---|---|---|---|---|

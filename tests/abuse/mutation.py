@@ -1,6 +1,7 @@
 """Contents that resemble what a reader expects: bytes, cells and JSON of a real file with something done to them."""
 
 import json
+from copy import deepcopy
 
 NUMBERS = ["", "0", "-0", "-1", "NaN", "nan", "inf", "-inf"]
 NUMBERS += ["1e308", "1e999", "1e-400", "9" * 40, "0x10", "1_000", "1,5"]
@@ -78,23 +79,28 @@ def mutate_tree(rng, tree):
     for _ in range(rng.randint(1, 3)):
         places = [(holder, key) for holder, key in _places(tree)]
         if not places:
-            return rng.choice(THINGS)
+            return _thing(rng)
         holder, key = rng.choice(places)
         kind = rng.randrange(8)
         if kind <= 2:
-            holder[key] = rng.choice(THINGS)
+            holder[key] = _thing(rng)
         elif kind == 3:
             del holder[key]
         elif kind == 4:
             other, from_key = rng.choice(places)
             holder[key] = json.loads(json.dumps(other[from_key]))
         elif kind == 5 and isinstance(holder, dict):
-            holder[rng.choice(["", "x", "format", str(key) + "s", "__proto__"])] = rng.choice(THINGS)
+            holder[rng.choice(["", "x", "format", str(key) + "s", "__proto__"])] = _thing(rng)
         elif kind == 6 and isinstance(holder, list):
-            holder.insert(rng.randint(0, len(holder)), rng.choice(THINGS))
+            holder.insert(rng.randint(0, len(holder)), _thing(rng))
         else:
             holder[key] = _near(rng, holder[key])
     return tree
+
+
+def _thing(rng):
+    """A copy: one that were put into itself could not be written, and the next try would begin with it."""
+    return deepcopy(rng.choice(THINGS))
 
 
 def _near(rng, value):

@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -679,3 +680,19 @@ def test_m_without_a_subject_is_refused_before_anything_is_read(monkeypatch, cap
     assert run(["stream", ".", "--engine", "spark", "--key", "k", *METHOD, *COLUMNS, "--m", "3", "--subject", "p",
                 "--private", "keep", "-o", "out"]) == 2  # fmt: skip
     refusal(capsys, "--engine local")
+
+
+@pytest.mark.parametrize("frame", [{"other": ["1"]}, {"time": [7], "x": [1], "age": [31]}], ids=["names", "types"])
+def test_a_log_with_other_columns_is_refused_though_its_sums_fit(monkeypatch, capsys, frame):
+    from shoal.streams.blocks import Block, Position
+    from shoal.streams.checkpoint import BlockLog, read_checkpoint
+
+    assert stream(monkeypatch, lines(6), "--no-flush") == 0
+    before = contents(Path("out"))
+    log = BlockLog(Path("keep"), read_checkpoint(Path("keep")).number)
+    log.append(Block(pl.DataFrame(frame), np.zeros(1, dtype=bool), np.array([13]), Position(12), Position(13)))
+    log.close()
+    capsys.readouterr()
+    assert stream(monkeypatch, lines(8)) == 2
+    refusal(capsys, "The state in 'keep' cannot be read: it is damaged")
+    assert contents(Path("out")) == before

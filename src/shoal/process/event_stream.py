@@ -181,7 +181,7 @@ def stream_events(
 
         with Publisher(to, private, gate, acknowledge) as publisher:
             if kept is not None and private is not None and not stream.finished:
-                stream.take_again(BlockLog(private, kept.number).read(), publisher)
+                stream.take_again(BlockLog(private, kept.number).read(arrivals.columns), publisher)
             if stream.finished:
                 if not isinstance(source, Topic) and any(len(block) for block in open_source().blocks(stop)):
                     raise InputError(

@@ -149,7 +149,7 @@ def refuse_unknown_codecs(path: Path) -> None:
         try:
             length, mark = _TAIL.unpack_from(content, at)
             if mark != b"PAR1" or length > at:
-                raise ValueError("no footer")
+                raise IndexError
             footer, _ = _struct(content, at - length, 0)
             codecs = [chunk[3][4] for group in footer[4] for chunk in group[1]]
         except (KeyError, IndexError, TypeError, struct.error):

@@ -131,7 +131,14 @@ class Block:
         if len(numbers) == 1:
             numbers = numbers[0] + np.arange(len(frame))
         before, after = (Position(*head[name]) for name in ("before", "after"))
+        if len(numbers) != len(frame) or not isinstance(head["untyped"], bool):
+            raise ValueError("not a block")
         return cls(frame, malformed, numbers, before, after, head["untyped"])
+
+    def has(self, columns: Sequence[str]) -> bool:
+        """Whether it has these columns, as text if its source has no types."""
+        kinds = self.frame.schema
+        return all(name in kinds and (not self.untyped or kinds[name] == pl.String) for name in columns)
 
     def place(self, row: int) -> str:
         """The place of a row, in words."""

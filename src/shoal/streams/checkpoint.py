@@ -13,7 +13,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,8 +189,11 @@ class BlockLog:
             left = left[os.write(self._descriptor, left) :]
         os.fdatasync(self._descriptor)
 
-    def read(self) -> list[Block | None]:
-        """Every complete record; an incomplete last one, left by a killed process or a lost disk, is cut off."""
+    def read(self, columns: Sequence[str] = ()) -> list[Block | None]:
+        """Every complete record; an incomplete last one, left by a killed process or a lost disk, is cut off.
+
+        Raises ReleaseError if a record is damaged or lacks one of these columns.
+        """
         content = self._path.read_bytes()
         found: list[Block | None] = []
         start = 0
@@ -203,9 +206,12 @@ class BlockLog:
                     raise damaged(self._folder)
                 break
             try:
-                found.append(Block.from_bytes(record) if record else None)
+                block = Block.from_bytes(record) if record else None
             except UNREADABLE:
                 raise damaged(self._folder) from None
+            if block is not None and not block.has(columns):
+                raise damaged(self._folder)
+            found.append(block)
             start = end
         os.ftruncate(self._descriptor, start)
         self.size = start
