@@ -196,6 +196,10 @@ def _calendar(texts: pl.Series, name: str) -> Stamps:
         texts = texts.str.replace(_SIGNS, "$1-$2-$3").str.replace(r"(\d|Z) *\[[A-Za-z_+-]+(?:/[A-Za-z_+-]+)*\]$", "$1")
     if name == "words":
         texts = texts.str.replace(_YEAR_LAST, "$1 $2 $5 $3 $4")
+    if not texts.str.contains(_FORMS[name]).any():
+        # Most columns, in most of the forms that are tried: nothing more needs to be looked at.
+        none = np.zeros(len(texts), dtype=bool)
+        return plain_stamps(np.zeros(len(texts), dtype=np.int64), none, none)
     parts = texts.str.extract_groups(_FORMS[name]).struct.unnest()
     shaped = parts["hour"].is_not_null().to_numpy()
     hour, minute, second = (to_integers(parts[part], 0) for part in ("hour", "minute", "second"))
