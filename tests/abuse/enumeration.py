@@ -41,6 +41,7 @@ READINGS = np.array([1.0, 4.0, np.nan])
 SHOWN = (None, 0.0, -0.0, 1.0, math.nan)
 ASKED_AGAIN = 100
 """Of so many panels one is put to the oracle even where it has answered for its like."""
+MOST_FRAMES = 20_000
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,16 @@ class Rows:
     def __init__(self, **columns):
         self.frame = pl.DataFrame(list(itertools.product(*columns.values())), schema=list(columns), orient="row")
         self.places = {row: place for place, row in enumerate(product(*map(len, columns.values())))}
+        self.kept = {}
 
     def of(self, rows):
-        return self.frame[pl.Series([self.places[row] for row in rows], dtype=pl.UInt32)]
+        """A frame of its own, of the columns made when these rows came first."""
+        key = tuple(rows)
+        if key not in self.kept:
+            if len(self.kept) == MOST_FRAMES:
+                self.kept.clear()
+            self.kept[key] = self.frame[pl.Series([self.places[row] for row in rows], dtype=pl.UInt32)]
+        return self.kept[key].clone()
 
 
 VALUES = ("a", "b", "c")

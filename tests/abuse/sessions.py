@@ -241,10 +241,11 @@ def open_studio(folder, outcome):
     studio.jobs._submit = few
 
     def close():
+        studio.jobs.close()
+        studio.jobs._worker.shutdown()  # its folder is removed next
         for job in studio.jobs.listed():
             if "internal error" in job.message:
                 outcome.find(f"studio: a job of kind {job.kind} failed inside")
-        studio.jobs.close()
 
     return build(studio), close
 

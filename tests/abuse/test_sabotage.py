@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from abuse import enumeration, questions
-from abuse.mutation import mutate_bytes, mutate_cells, mutate_tree
+from abuse.mutation import THINGS, mutate_bytes, mutate_cells, mutate_tree
 from abuse.outcome import Outcome
 from abuse.reader import Reader
 from abuse.sessions import judge
@@ -93,6 +93,16 @@ def test_an_answer_that_fails_or_tells_too_much_is_found(answer, told):
     answer = {"headers": {b"content-security-policy": CONTENT_POLICY.encode()}, "body": b""} | answer
     found = judge("studio", 1, ("GET", "/", b"", [], b""), answer)
     assert found is None if told is None else told in found
+
+
+def test_what_is_put_into_trees_stays_as_it_is():
+    """Once, it grew from try to try until a process of the soak had no memory left."""
+    import random
+
+    before = repr(THINGS)
+    for number in range(500):
+        mutate_tree(random.Random(number), {"a": [1, {"b": None}]})
+    assert repr(THINGS) == before
 
 
 def test_the_same_number_gives_the_same_bytes():

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import time
 
 import numpy as np
@@ -211,6 +212,16 @@ def test_a_real_search_shows_its_points_their_curves_and_the_policy_of_each(publ
         "k": 4,
     }
     assert 'class="chosen"' in publisher.get(BASE).text
+
+
+def test_a_search_whose_folder_was_removed_begins_again(publisher, studio):
+    draft = studio.drafts.add("days.csv", {"method": {"name": "microaggregation", "k": {"search": [4]}}})
+    publisher.post(f"{BASE}/search")
+    wait_for(publisher, state="complete")
+    shutil.rmtree(studio.drafts.get(draft).exploration.folder)
+    assert "No point yet." in publisher.get(BASE).text
+    publisher.post(f"{BASE}/search")
+    assert wait_for(publisher, state="complete")["problem"] == ""
 
 
 def test_a_search_under_way_turns_to_settings_that_were_changed(publisher, studio, search, draft, monkeypatch):

@@ -233,6 +233,17 @@ class TestJobs:
             pass
         assert (found.status, found.kind) == ("done", "fish")
 
+    def test_nothing_of_a_job_that_has_ended_stays_in_memory(self, studio, work):
+        names = [studio.jobs.start("Counting", "fish", {"pond": i}, back="/") for i in range(4)]
+        for name in names[1:3]:
+            studio.jobs.stop(name)
+        work.set()
+        while not all(studio.jobs.find(name).ended for name in names):
+            pass
+        studio.jobs._worker.shutdown()
+        assert [studio.jobs.find(name).status for name in names] == ["done", "stopped", "stopped", "done"]
+        assert (studio.jobs._stops, studio.jobs._live) == ({}, {})
+
     def test_the_same_work_is_not_begun_twice(self, studio, work):
         first = studio.jobs.start("Counting", "fish", {"pond": 1}, back="/")
         assert studio.jobs.start("Counting", "fish", {"pond": 1}, back="/") == first

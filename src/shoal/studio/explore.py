@@ -173,7 +173,10 @@ def opened(draft: Draft) -> Exploration:
     """The exploration of a draft, kept open so that the table is read only once."""
     with _lock:
         key = (str(draft.folder), draft.name, draft.tried_for)
-        found = _opened.pop(key, None) or draft.exploration
+        found = _opened.pop(key, None)
+        # Its folder may have been removed or restored from a backup since.
+        if found is None or not draft.is_explored:
+            found = draft.exploration
         _opened[key] = found
         while len(_opened) > MOST_OPEN:
             _opened.pop(next(iter(_opened)))

@@ -200,6 +200,7 @@ class Jobs:
                 (name,),
             ).fetchone()
         if begun is None:
+            self._forget(name)
             return
         kind, arguments, starts = begun
         if starts > MOST_STARTS or kind not in _KINDS:
@@ -241,6 +242,10 @@ class Jobs:
                 "update jobs set status = ?, message = ?, leads_to = ? where job = ?",
                 (status, message, leads_to, name),
             )
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        """Drop what is kept in memory of a job that has ended."""
         with self._lock:
             self._live.pop(name, None)
             self._stops.pop(name, None)
