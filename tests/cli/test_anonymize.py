@@ -352,6 +352,25 @@ def test_terminal_certificate_and_report_count_what_was_done_to_readings(meters,
     assert json.loads(capsys.readouterr().out)["input"]["reading"]["merged"] == 2
 
 
+@pytest.mark.parametrize("engine", [[], ["--engine", "local"]], ids=["memory", "local"])
+def test_terminal_certificate_and_report_count_lines_that_are_not_rows(meters, capsys, engine):
+    table = pl.read_parquet("x.parquet").select("id", "time", "value")
+    (meters / "files").mkdir()
+    for n, (_, part) in enumerate(table.group_by(pl.col("time").dt.date(), maintain_order=True)):
+        lines = part.write_csv(separator=";", datetime_format="%d.%m.%Y %H:%M").splitlines()
+        text = "\n".join([*lines[:20], *["Mustermann 4711"] * n, *lines[20:], "Ende"])
+        (meters / "files" / f"{n}.csv").write_text(text + "\n")
+    capsys.readouterr()
+    assert run(["anonymize", "files/*.csv", "--k", "10", "-o", "out", *engine]) == 0
+    said = "Lines among or below the rows not read as rows, such as headings, footers or incomplete rows: 6."
+    shown = capsys.readouterr()
+    assert ["dropped", said] in [line.split(maxsplit=1) for line in shown.out.splitlines()]
+    page, certificate = ((meters / "out" / name).read_text() for name in ("report.html", "release.json"))
+    assert json.loads(certificate)["input"]["reading"]["lines_skipped"] == 6
+    assert said in " ".join(page.split())
+    assert "Mustermann" not in "".join([*shown, page, certificate])
+
+
 def test_nothing_is_said_where_nothing_was_done(meters, capsys):
     assert anonymize("-o", "out") == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[:2]] == ["read", "release"]

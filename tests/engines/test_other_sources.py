@@ -84,6 +84,18 @@ def test_ends_of_intervals_become_starts(local, streamed, tmp_path, first):
     assert_same(local.read_panel(table, **settings), read_panel(table, **settings))
 
 
+def test_lines_that_are_not_rows_are_counted_over_all_files(local, streamed, tmp_path):
+    for part in range(2):
+        stamps = [START + timedelta(days=30 + part, minutes=30 * t) for t in range(48)]
+        lines = [f"{stamp:%d.%m.%Y %H:%M};m{meter:03};{meter},5" for meter in range(60) for stamp in stamps]
+        broken = ["cut off"] * (part + 1)
+        text = "\n".join(["Zeit;Zähler;Verbrauch kWh", *lines[:100], *broken, *lines[100:], "the end"])
+        (tmp_path / f"{part}.csv").write_text(text + "\n")
+    found = local.read_panel(str(tmp_path / "*.csv"))
+    assert_same(found, read_panel(str(tmp_path / "*.csv")))
+    assert found.origin.reading["lines_skipped"] == 5
+
+
 LAYOUT_NAMES = [
     "uk_reading_1_50_autumn.csv",
     "nem12_5min_two_nmis.csv",

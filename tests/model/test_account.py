@@ -10,6 +10,12 @@ GATHERED = {"align": "resample:1h:sum", "quantity": "energy", "quantity_from": "
 @pytest.mark.parametrize(
     ("name", "words"),
     [
+        (
+            "lines_skipped",
+            "Lines among or below the rows not read as rows, such as headings, footers or incomplete rows: 1,200.",
+        ),
+        ("not_readings", "Entries left out because they have neither a reading nor a valid time: 1,200."),
+        ("filled_down", "Empty cells given the entry above them, which the table states once per block: 1,200."),
         ("repeated", "Exact repeats taken once: 1,200."),
         ("merged", "Readings merged with a different one of the same series and instant: 1,200 (the last counts)."),
         ("incomplete", "Steps taken as missing for lack of readings: 1,200."),

@@ -197,6 +197,29 @@ def test_a_large_file_is_read_as_a_small_one(tmp_path, monkeypatch, text):
     assert np.array_equal(large.values, small.values, equal_nan=True)
 
 
+@pytest.mark.parametrize("largest", [1 << 20, 1500], ids=["small", "streamed"])
+def test_lines_that_are_not_rows_are_counted_over_all_files(tmp_path, monkeypatch, largest):
+    monkeypatch.setattr("shoal.read.textfiles.SMALL", largest)
+    rows = [f"{day:02}.01.{{year}} {hour:02}:00;1,5" for day in range(1, 9) for hour in range(10)]
+    for year, broken in ((2024, 1), (2025, 0), (2026, 3)):
+        lines = [f"{name};{row.format(year=year)}" for name in "AB" for row in rows]
+        broken_lines = ["Mustermann 4711"] * broken
+        (tmp_path / f"{year}.csv").write_text(
+            "\n".join(["meter;time;kwh", *lines[:50], *broken_lines, *lines[50:], ""])
+        )
+    panel = read_panel(str(tmp_path / "*.csv"), missing="keep")
+    assert panel.origin.reading["lines_skipped"] == 4
+    assert any(note.startswith("4 lines among or below the rows are not rows") for note in panel.origin.told)
+    assert "Mustermann" not in str(panel.origin)
+
+
+def test_cells_filled_down_are_counted_over_all_files(tmp_path):
+    (tmp_path / "x.csv").write_text(BLOCKS)
+    (tmp_path / "y.csv").write_text(BLOCKS.replace("2024", "2025"))
+    panel = read_panel(str(tmp_path / "*.csv"), missing="keep")
+    assert panel.origin.reading["filled_down"] == 2 * 8 * 9
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

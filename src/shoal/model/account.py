@@ -26,7 +26,7 @@ def account_of(reading: Mapping[str, Any], part: str | None = None, n_readings: 
     ['Series dropped because of gaps: 1.']
     """
     n = {name: value for name, value in reading.items() if type(value) is int and 0 < value < _MOST}
-    said = []
+    said = [(kind, f"{what}: {n[name]:,}.") for name, kind, what in _LINES if name in n]
     if "repeated" in n:
         said.append(("changed", f"Exact repeats taken once: {n['repeated']:,}."))
     if "merged" in n:
@@ -45,6 +45,15 @@ def account_of(reading: Mapping[str, Any], part: str | None = None, n_readings: 
     return [sentence for kind, sentence in said if part in (None, kind)]
 
 
+_LINES = (
+    (
+        "lines_skipped",
+        "dropped",
+        "Lines among or below the rows not read as rows, such as headings, footers or incomplete rows",
+    ),
+    ("not_readings", "dropped", "Entries left out because they have neither a reading nor a valid time"),
+    ("filled_down", "changed", "Empty cells given the entry above them, which the table states once per block"),
+)
 _SPLIT = (
     ("parts_clock_changed", "left out because the clock was changed"),
     ("parts_cut_off", "left out for lack of the usual instants"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -63,6 +63,13 @@ class FilesTable(SourceTable):
                     pa.array([stem] * n_rows, pa.large_string()) if c == self.file_column else next(held)
                     for c in columns
                 ]
+
+    def account(self) -> Mapping[str, int]:
+        """The sums over all files."""
+        total: Counter[str] = Counter()
+        for table in self._tables:
+            total.update(table.account())
+        return total
 
     def close(self) -> None:
         """Close every table."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -212,6 +212,10 @@ class GroupedTable(SourceTable):
         if column < len(self._beside):
             return [self._beside[column]] * len(self._groups.names)
         return [group[column - len(self._beside) - 1] for group in self._groups.columns]
+
+    def account(self) -> Mapping[str, int]:
+        """The account of the table."""
+        return self._table.account()
 
     def close(self) -> None:
         """Close the table."""

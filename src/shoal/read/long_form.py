@@ -40,8 +40,7 @@ class LongForm:
     rows: LongRows
     static: PanelDraft
     way: Placement | Recognised
-    kind: str
-    sha256: tuple[str, ...]
+    source: SourceTable
     ends: bool
     """Whether times are still ends of intervals."""
 
@@ -107,9 +106,9 @@ class LongForm:
         return (*understood, *self.rows.ids.spellings.told(), *self.static.told)
 
     def account(self) -> dict[str, int]:
-        """What was left out on the way."""
+        """What was left out or filled on the way; complete when all rows were read."""
         n = self.way.table.n_not_readings if isinstance(self.way, Recognised) else 0
-        return {"not_readings": n} if n else {}
+        return {name: count for name, count in {"not_readings": n, **self.source.account()}.items() if count}
 
 
 @contextmanager
@@ -152,7 +151,7 @@ def open_long_form(source: Any, settings: Mapping[str, Any]) -> Iterator[LongFor
             return
         rows, _ = settle_rows(rows_of, plan, rules, zone)
         static = _static(rows_of, plan, rows)
-        yield LongForm(plan, rows, static, way, table.kind, table.sha256, ends)
+        yield LongForm(plan, rows, static, way, table, ends)
 
 
 def _fits(plan: Placement, way: Placement | Recognised) -> bool:

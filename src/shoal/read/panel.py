@@ -209,6 +209,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
             draft = read(table, plan, rules, timezone)
             found = find_shape(source, table, plan, timezone)
             draft.told = (*understood, *draft.told)
+        draft.count(**table.account())
     # What Arrow held for the tables is free again, and would otherwise count beside the panel.
     pa.default_memory_pool().release_unused()
     if draft.troubles:

@@ -257,7 +257,6 @@ class Recognised:
                 found.numbers.thousands,
                 form.names is not None,
                 form.n_before,
-                form.n_skipped,
             )
         guesses = tuple(
             ColumnGuess(found.shown(name, p) if role is Part.VALUE else name, p, role, why)
@@ -355,10 +354,11 @@ class Recognised:
             parts.append(f"{when.get(found.time.interval, 'times as printed')} ({found.time.interval_evidence})")
         said = ["understood as: " + "; ".join(parts)]
         if self.table.n_not_readings:
-            said.append(f"{self.table.n_not_readings} cells without a reading were left out")
-        if n_skipped := getattr(getattr(self.source, "form", None), "n_skipped", 0):
-            said.append(f"{n_skipped} lines among or below the rows were skipped: titles, headers, footers")
-        if n_filled := getattr(getattr(self.source, "form", None), "n_filled", 0):
+            said.append(f"{self.table.n_not_readings} entries with neither a reading nor a valid time were left out")
+        account = self.source.account()
+        if n_skipped := account.get("lines_skipped"):
+            said.append(f"{n_skipped} lines among or below the rows are not rows: headings, footers, incomplete rows")
+        if n_filled := account.get("filled_down"):
             said.append(f"{n_filled} empty cells take the entry above them, which the table prints once per block")
         return (*said, *found.doubts)
 
@@ -384,6 +384,5 @@ def read_recognised(way: Recognised, request: Request, rules: Rules) -> tuple[Pl
             refuse_unlike(way.guess.series, mean_sizes(draft.values), way.name_of(way.guess.time.keys[0], "time"))
         draft.troubles = [*unlike, *draft.troubles]
     draft = fold_channels(draft, table)
-    if table.n_not_readings:
-        draft.count(not_readings=table.n_not_readings)
+    draft.count(not_readings=table.n_not_readings)
     return plan, draft

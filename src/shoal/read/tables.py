@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import pyarrow as pa
@@ -44,6 +44,10 @@ class SourceTable:
         """The columns at these positions as one array of finite numbers (rows, columns), where they are one already."""
         return None
 
+    def account(self) -> Mapping[str, int]:
+        """What was done to lines of text before they became rows, by name; complete once all rows have been read."""
+        return {}
+
     def close(self) -> None:
         """Release connections and temporary files."""
 
@@ -57,9 +61,22 @@ class SourceTable:
 class ArrowTable(SourceTable):
     """A table in memory."""
 
-    def __init__(self, table: Any, *, kind: str = "frame", sha256: tuple[str, ...] = ()) -> None:
-        super().__init__(table.column_names, kind=kind, sha256=sha256)
+    def __init__(
+        self,
+        table: Any,
+        *,
+        kind: str = "frame",
+        sha256: tuple[str, ...] = (),
+        untyped: bool = False,
+        account: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(table.column_names, kind=kind, sha256=sha256, untyped=untyped)
         self.table = table
+        self._account = account or {}
+
+    def account(self) -> Mapping[str, int]:
+        """What the table was created with."""
+        return self._account
 
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
         """Slices of the requested columns."""

@@ -287,6 +287,5 @@ def as_table(rows: Rows) -> ArrowTable:
         entries = pa.array([found.get(key, "") for found in rows.context], pa.large_string())
         columns.append(entries.take(pa.array(rows.section, pa.int64())))
         names.append(key)
-    table = ArrowTable(pa.table(columns, names=names), kind="file")
-    table.untyped = True
-    return table
+    account = {"lines_skipped": rows.n_skipped, "filled_down": rows.n_filled}
+    return ArrowTable(pa.table(columns, names=names), kind="file", untyped=True, account=account)

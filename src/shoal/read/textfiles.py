@@ -10,8 +10,8 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -49,9 +49,7 @@ class TextForm:
     width: int
     n_before: int
     """Lines above the first row."""
-    n_skipped: int = 0
     n_sections: int = 1
-    n_filled: int = 0
 
 
 def encoding_of(head: bytes, *, whole: bool) -> str:
@@ -195,8 +193,7 @@ def look_at(file: SourceFile, shown: str, *, must_whole: bool = False) -> tuple[
     rows = find_table(lines)
     width = len(rows.cells[0]) if rows.cells else 0
     names = None if rows.names is None else tuple(rows.names)
-    form = TextForm(encoding, separator, names, width, rows.n_before, rows.n_skipped, rows.n_sections)
-    form = replace(form, n_filled=rows.n_filled if whole else 0)
+    form = TextForm(encoding, separator, names, width, rows.n_before, rows.n_sections)
     return form, rows if whole else None, lines
 
 
@@ -207,7 +204,7 @@ class StreamedText(SourceTable):
         names = form.names or ("",) * form.width
         super().__init__(names, kind="file", untyped=True)
         self._file, self._form, self._shown = file, form, shown
-        self.n_skipped = form.n_skipped
+        self._n_skipped = 0
 
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
         """Cells as text, cleaned."""
@@ -215,7 +212,7 @@ class StreamedText(SourceTable):
         names = [str(position) for position in range(form.width)]
         wanted = [names[c] for c in columns]
         unique = list(dict.fromkeys(wanted))
-        n_skipped = form.n_skipped
+        n_skipped = 0
 
         def skip(_: Any) -> str:
             nonlocal n_skipped
@@ -244,7 +241,11 @@ class StreamedText(SourceTable):
                         yield plain([part.column(name) for name in wanted])
             except (pa.ArrowException, OSError, UnicodeDecodeError):
                 raise InputError(f"{self._shown} cannot be read as text: it is damaged or of another kind.") from None
-        self.n_skipped = n_skipped
+        self._n_skipped = n_skipped
+
+    def account(self) -> Mapping[str, int]:
+        """Lines of another width."""
+        return {"lines_skipped": self._n_skipped}
 
 
 _WHOLE = re.compile(r'"(?:[^"]|"")*[,;\t|](?:[^"]|"")*"')

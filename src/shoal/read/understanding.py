@@ -74,8 +74,6 @@ class TextGuess:
     """Whether a line names the columns."""
     n_before: int
     """Lines above the first row."""
-    n_skipped: int
-    """Lines among and below the rows that hold no readings: titles, repeated headers, footers."""
 
 
 @dataclass(frozen=True)

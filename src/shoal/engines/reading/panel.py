@@ -122,8 +122,8 @@ def _read_form(engine: Engine, form: LongForm, folder: Path, settings: Mapping[s
     subjects, *growing = origin.told
     origin = replace(
         origin,
-        kind=form.kind,
-        sha256=form.sha256,
+        kind=form.source.kind,
+        sha256=form.source.sha256,
         reading={**origin.reading, **form.account()},
         told=(subjects, *form.told(), *growing),
     )
