@@ -324,3 +324,19 @@ def test_the_rolling_plan_loses_no_more_than_the_step_and_keeps_every_snapshot_d
         assert float(row[4]) <= float(row[3])
         passed, _, n = row[12].split()
         assert passed == n
+
+
+def test_options_of_nlk_cost_what_the_page_says_and_growing_releases_keep_the_promise(tmp_path):
+    options = ["--series", "40", "--days", "2", "--data", str(tmp_path / "absent"), "--out", str(tmp_path)]
+    command = [sys.executable, str(EXPERIMENTS / "nlk_options.py"), *options]
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    page = (tmp_path / "nlk_options.md").read_text(encoding="utf-8")
+    assert "because the data folder is absent" in page
+    assert "nan" not in page
+    wider = rows_under(page, "Wider groups at sensitive hours")[1:]
+    assert [int(row[2]) for row in wider] == [1, 8, 10, 15, 20] * 2
+    vague = [row for row in rows_under(page, "Vague knowledge")[1:] if row[2] != "loss"]
+    assert {row[3] for row in vague} == {"holds"}  # what holds against exact knowledge holds against any other
+    together = {row[1]: row[6].split(",")[0] for row in rows_under(page, "Day after day")[1:] if len(row) == 7}
+    assert together.pop("NLK anew every day (breaks the promise)") == "no"
+    assert set(together.values()) == {"yes"}
