@@ -46,14 +46,15 @@ check: setup
 	$(BIN)/deptry src
 	$(BIN)/codespell src tests docs benchmarks README.md CONTRIBUTING.md CHANGELOG.md
 
-# The checks run alongside the tests; their output comes last. A process more than there are cores was tried, and gained
-# nothing. Libraries start no threads of their own; numba does, because tests compare threads.
+# The checks run alongside the tests; their output comes last. Tests of browsers, brokers and kills wait more than they
+# compute, so there is one process more than there are cores. Libraries start no threads of their own; numba does, because
+# tests compare threads.
 test: export POLARS_MAX_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
 test: setup system
 	@$(MAKE) --no-print-directory check >$(VENV)/check.log 2>&1 & checks=$$!; \
-	$(BIN)/pytest --numprocesses auto --dist loadscope --no-loadscope-reorder; tests=$$?; \
+	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) --dist loadscope --no-loadscope-reorder; tests=$$?; \
 	wait $$checks; checks=$$?; cat $(VENV)/check.log; exit $$((tests | checks))
 
 # Long proofs: kills, fuzzed files and requests, enumerations, experiments at small size. A table in the end, which

@@ -75,8 +75,7 @@ def nested(texts, run):
     return f"({' '.join(texts)})"
 
 
-@pytest.mark.parametrize("run", [2, 3, 32])
-def test_which_results_are_merged_follows_from_the_numbers_of_their_shards_alone(engine, monkeypatch, run):
+def assert_merged_by_number(engine, monkeypatch, run):
     monkeypatch.setattr(panel_shards, "RUN", run)
     panels = made(engine, n=200)
     assert panels.n_shards > 5
@@ -84,6 +83,15 @@ def test_which_results_are_merged_follows_from_the_numbers_of_their_shards_alone
     assert found == nested([str(number) for number in range(panels.n_shards)], run)
     expected = made(Memory(), n=200).reduce(named_level, listed_and_added)[1]
     assert sums.tobytes() == expected.tobytes()
+
+
+def test_which_results_are_merged_follows_from_the_numbers_of_their_shards_alone(engine, monkeypatch):
+    assert_merged_by_number(engine, monkeypatch, 3)
+
+
+@pytest.mark.parametrize("run", [2, 32])
+def test_runs_of_other_lengths_are_merged_by_number_too(local, monkeypatch, run):
+    assert_merged_by_number(local, monkeypatch, run)
 
 
 def test_results_that_are_too_much_for_one_place_are_merged_on_the_way(engine, monkeypatch):
