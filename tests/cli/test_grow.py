@@ -61,6 +61,8 @@ def meters(first, last):
 def test_a_folder_of_days_becomes_a_folder_of_releases_that_hold_together(capsys):
     write_days(Path("days"))
     found = figures(capsys)
+    assert [new["folder"] for new in found.pop("new")] == ["0", "3", "6"]
+    assert found.pop("held_back") == []
     assert found == {
         "out": "out", "written": 3, "releases": 3, "without": 0, "last": "6", "series": 14, "groups": 4, "waiting": 0,
     }  # fmt: skip
@@ -215,6 +217,33 @@ def test_a_group_of_which_too_few_were_there_passes_the_gate_as_missing(capsys):
     assert figures(capsys, "--join", out="joined", private="keep2")["written"] == 2
     assert load_release("joined/3").certificate["counts"]["missing"] == 0
     assert verify("joined").holds
+
+
+def test_the_publisher_reads_what_is_empty_dominated_and_was_done_by_reading_and_recipients_do_not(capsys):
+    Path("days").mkdir()
+    add_day(0, meters(0, 6))
+    add_day(1, meters(1, 6))
+    for number in (0, 1):
+        path = Path(f"days/{number}.csv")
+        first, *rows = path.read_text().splitlines()
+        rows = [row.replace(".0", "000.0") if row.startswith("meter-05") else row for row in rows]
+        path.write_text("\n".join([first, *rows, rows[0]]) + "\n")
+    capsys.readouterr()
+    assert grow("--title", "Meters of a town") == 0
+    told = capsys.readouterr()
+    assert "0.csv: Exact repeats taken once: 1." in told.err
+    assert "empty      9 of 18 values in 3: fewer than k subjects" in told.out
+    assert "warning    0" in told.out
+    assert "mostly one subject's" in told.out
+    certificate = load_release("out/3").certificate
+    assert certificate["title"] == "Meters of a town"
+    assert certificate["input"]["rows"] is None
+    assert "repeated" not in certificate["input"]["reading"]
+    page = Path("out/3/report.html").read_text()
+    assert "Exact repeats" not in page
+    assert "is left empty: 9 published values." in page
+    run(["report", "out/3", "--for", "publisher", "--private", "keep", "-o", "mine.html"])
+    assert "Exact repeats taken once: 1." in Path("mine.html").read_text()
 
 
 def test_the_state_is_for_its_owner_alone_and_holds_no_readings(capsys):

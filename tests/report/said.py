@@ -206,7 +206,7 @@ THE_OTHERS = {
         KEYED,
         more=[
             *("Identifiers: keyed", "may not: everyone was there", "may not: outside the sequence", "may: sequence"),
-            *("who can check: sequence", "tell: joined", "done: growing"),
+            *("who can check: sequence", "tell: joined", "done: growing", "proven: sequence"),
         ],
         less=["done: given"],
     ),

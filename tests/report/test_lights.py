@@ -137,6 +137,15 @@ def test_nothing_is_proven_where_rows_may_be_told_apart_otherwise(changes):
     assert lights(facts_of(certificate))[0]["figure"] == ""
 
 
+@pytest.mark.parametrize(("grown", "figure"), [(1, "at most 10 %"), (0, "")])
+def test_keyed_names_prove_a_crowd_only_where_a_growing_panel_judged_all_releases(grown, figure):
+    certificate = one_series_each() | {"pseudonyms": "keyed"}
+    (one, *_) = certificate["guarantees"]
+    certificate["guarantees"] = [one, one | {"name": "sequence-anonymity", "parameters": {"k": 10}}]
+    certificate["method"] = {"name": "microaggregation", "figures": {"release_of_sequence": grown}}
+    assert lights(facts_of(certificate))[0]["figure"] == figure
+
+
 def test_published_attributes_are_part_of_what_is_alike():
     columns = {"published": ["id", "time", "value", "tariff"], "channels": ["kwh"], "attributes": {"tariff": "text"}}
     assert lights(facts_of(one_series_each() | {"columns": columns}))[0]["figure"] == "at most 8.3 %"

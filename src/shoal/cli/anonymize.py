@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,15 +67,10 @@ def anonymize(
     insecure_seed: options.InsecureSeed = None,
     ledger: options.Ledger = None,
     accept: options.Accept = None,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Title of the release, shown at the top of its report.")
-    ] = None,
-    publisher: Annotated[str | None, typer.Option(metavar="TEXT", help="Who publishes it.")] = None,
-    purpose: Annotated[str | None, typer.Option(metavar="TEXT", help="Purpose of the publication.")] = None,
-    date: Annotated[
-        datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="Publication date; by default the release has none."),
-    ] = None,
+    title: options.Title = None,
+    publisher: options.Publisher = None,
+    purpose: options.Purpose = None,
+    date: options.Date = None,
     sign: Annotated[
         Path | None, typer.Option(metavar="PEM", help="Your private Ed25519 key, used to sign the certificate.")
     ] = None,

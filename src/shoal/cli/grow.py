@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +52,10 @@ def grow(
     ] = None,
     ledger: options.Ledger = None,
     accept: options.Accept = None,
+    title: options.Title = None,
+    publisher: options.Publisher = None,
+    purpose: options.Purpose = None,
+    date: options.Date = None,
     sign: Annotated[
         Path | None, typer.Option(metavar="PEM", help="Your private Ed25519 key, used to sign each certificate.")
     ] = None,
@@ -76,9 +81,13 @@ def grow(
             keep=keep,
             options={"spare": spare, "join": join, "alone": alone},
             every=every,
-            file_format=format,
             ledger=ledger,
+            format=format,
             accept=tuple(accept or ()),
+            title=title,
+            publisher=publisher,
+            purpose=purpose,
+            date=None if date is None else date.date(),
             sign=sign,
             steps=progress,
             tell=lambda note: print(f"shoal: {note}", file=sys.stderr),
@@ -100,9 +109,48 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("releases", f"{summary['releases']}{last}"),
         ("published", f"{summary['series']} series{groups}"),
         ("waiting", f"{summary['waiting']} series"),
+        *_lacking(summary["new"]),
+        *_warnings(summary["new"]),
     ]
+    if summary["held_back"]:
+        rows.append(("held back", ", ".join(summary["held_back"])))
     if "ledger" in summary:
         rows.append(("ledger", ledger_line(**summary["ledger"], recorded=summary["written"])))
     if summary["without"]:
         rows.append(("without release", f"{summary['without']} stretch(es) could not be published at all"))
     return rows
+
+
+_WHY = {
+    "empty": ("values", "fewer than k subjects of their group have a reading there"),
+    "absent": ("series", "they have gaps, or were left out so that those with gaps are not alone"),
+}
+
+
+def _lacking(releases: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """What the new releases lack: values of groups below k, and under (n, l, k) whole series."""
+    rows = []
+    for name, (what, why) in _WHY.items():
+        found = [release for release in releases if release[name]]
+        if not found:
+            continue
+        worst = max(found, key=lambda release: release[name])
+        of, n = sum(release[what] for release in found), sum(release[name] for release in found)
+        most = f", most in {worst['folder']} ({worst[name]:,})" if len(found) > 1 else ""
+        where = worst["folder"] if len(found) == 1 else f"{len(found)} releases"
+        rows.append((name, f"{n:,} of {of:,} {what} in {where}{most}: {why}"))
+    return rows
+
+
+def _warnings(releases: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The warning of dominated means, for the release with the largest share; the others are counted."""
+    from shoal.guarantees.dominance import Dominance
+
+    found = [(one.largest, release["folder"], one.warning) for release in releases
+             if (one := Dominance.from_dict(release.get("dominance"))) is not None and one.warning]  # fmt: skip
+    if not found:
+        return []
+    _, folder, warning = max(found, key=lambda one: one[0])
+    more = len(found) - 1
+    where = folder + (f" (and {more} other release{'s' * (more != 1)})" if more else "")
+    return [("warning", f"{where}: {warning}")]

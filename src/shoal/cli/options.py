@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -41,6 +42,15 @@ Measures = Annotated[
         metavar="NAME[:parameter=value,...]",
         help="A measure, such as mean-day-error:of=all,at_most=0.1; repeatable. Default: all that apply.",
     ),
+]
+
+Title = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Title of the release, shown at the top of its report.")
+]
+Publisher = Annotated[str | None, typer.Option(metavar="TEXT", help="Who publishes it.")]
+Purpose = Annotated[str | None, typer.Option(metavar="TEXT", help="Purpose of the publication.")]
+Date = Annotated[
+    datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Publication date; by default the release has none.")
 ]
 
 _AFTERWARDS = ("as_json",)

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,14 @@ from shoal.model import Method, Release
 from shoal.model.watcher import Watcher, silent
 from shoal.model.watcher import tell as tell_subjects
 from shoal.process.keep import Keep, apply_keep, kept_measures
-from shoal.process.publication import publish
+from shoal.process.publication import held_back, publish
 from shoal.process.remembered import remember
 from shoal.process.stretches import Stretch, name_of, stretches
 from shoal.read.options import given_options
 from shoal.release import check_target
 from shoal.release.certificate import FILE_NAME, read_certificate
-from shoal.release.private import load_or_make_key, open_private
+from shoal.release.facts import mapping
+from shoal.release.private import data_digest, keep_measured, load_or_make_key, open_private, read_measured
 from shoal.streams.checkpoint import different, locked
 from shoal.streams.growing_panel import GrowingPanel
 from shoal.streams.incremental_state import OPERATORS, Growth, read_growth
@@ -40,12 +41,9 @@ def publish_growing(
     keep: Keep | None = None,
     options: Mapping[str, Any] | None = None,
     every: str | None = None,
-    file_format: str = "parquet",
-    ledger: Path | None = None,
-    accept: Sequence[str] = (),
-    sign: Path | None = None,
     steps: Watcher = silent,
     tell: Callable[[str], None] = lambda note: None,
+    **publishing: Any,
 ) -> dict[str, Any]:
     """Publish every stretch that has arrived, each as a release folder, so that all of them keep the promise together.
 
@@ -66,8 +64,8 @@ def publish_growing(
         What must stay useful, as in `shoal.features.keep`: groups are formed on it, and each release measures it.
     options
         Those of `IncrementalMicroaggregation` (spare, join) or of `IncrementalNLK` (alone).
-    file_format, ledger, accept, sign
-        As in `publish`.
+    publishing
+        As in `publish`: format, ledger, accept, title, sign, ...
     """
     if private is None:
         raise ParameterError(
@@ -77,7 +75,7 @@ def publish_growing(
     method = apply_keep(method, keep)
     given = {
         "out": str(to.resolve()),
-        "format": file_format,
+        "format": publishing.get("format", "parquet"),
         "every": every,
         **_operator(method, options or {}).options,
         "reading": json.loads(json.dumps(given_options(settings))),
@@ -89,19 +87,18 @@ def publish_growing(
         place = _Place(to, private, settings, method)
         place.settle(growth)
         known = {entry["source"] for entry in growth.releases if entry["source"]}
-        written, found = 0, {}
+        new: list[dict[str, Any]] = []
+        notes: dict[str, Any] = {"held_back": []}
         steps.start("reading")
         for arrived in stretches(source, settings, every=every, known=known.__contains__, tell=tell):
-            if not written:
+            if not new:
                 tell_subjects(steps, arrived.panel)
             steps.start("publishing")
-            publishing = {"format": file_format, "ledger": ledger, "accept": accept, "sign": sign}
             if (release := place.add(growth, arrived, publishing)) is not None:
-                if not written and "ledger" in release.measured:
-                    found = {"ledger": release.measured["ledger"]}  # as the first of them found it
-                written += 1
+                notes = notes if new else _notes(release)
+                new.append(_lacks(release, growth.operator.n_series))
             steps.start("reading")
-        return _summary(growth, written) | found
+        return _summary(growth, new) | notes
 
 
 def _operator(method: Method, options: Mapping[str, Any]) -> GrowingPanel:
@@ -203,6 +200,7 @@ class _Place:
             kept = {"measures": measures, "process": {"kept": list(measures)}} if measures else {}
             given = {**kept, **publishing}
             release = publish(candidate, self.to / folder, pseudonyms="keyed", private=self.private, **given)
+            release = self._with_account(release, arrived)
             remember(self.private, release, self.reading)
         except BaseException:
             # Refused or interrupted. If it is nevertheless in place, it has been published.
@@ -213,6 +211,18 @@ class _Place:
         entry["certificate"] = self._digest(folder)
         growth.save(self.private)
         return release
+
+    def _with_account(self, release: Release, arrived: Stretch) -> Release:
+        """What reading did, for the publisher alone: in the certificate, the counts would show how many were away."""
+        files, origin = release.certificate["files"], arrived.panel.origin
+        notes: dict[str, Any] = {"held_back": held_back(arrived.panel, release.certificate)}
+        if origin is not None:
+            read = {"rows": origin.n_rows, "reading": dict(origin.reading)}
+            notes["input"] = release.certificate["input"] | read
+            keep_measured(
+                self.private, data_digest(files), read_measured(self.private, files) | {"input": notes["input"]}
+            )
+        return release.with_notes(**notes)
 
     def _digest(self, folder: str) -> str | None:
         """SHA-256 of the certificate in a folder, if there is one."""
@@ -227,16 +237,39 @@ class _Place:
         return hashlib.sha256((path / FILE_NAME).read_bytes()).hexdigest()
 
 
-def _summary(growth: Growth, written: int) -> dict[str, Any]:
+def _lacks(release: Release, n_members: int) -> dict[str, Any]:
+    """A new release, what of it is empty or absent, and what the publisher is warned of."""
+    counts = release.certificate["counts"]
+    notes = {name: release.measured[name] for name in ("dominance",) if name in release.measured}
+    reading = mapping(mapping(release.measured.get("input")).get("reading"))
+    return {
+        "folder": release.path.name,
+        "series": n_members,
+        "absent": n_members - counts["series"],
+        "values": counts["series"] * counts["instants"] * counts["channels"],
+        "empty": counts["missing"],
+        "reading": {name: n for name, n in reading.items() if type(n) is int},
+        **notes,
+    }
+
+
+def _notes(first: Release) -> dict[str, Any]:
+    """Which columns are not published; and the ledger, as the first of the new releases found it."""
+    ledger = {"ledger": first.measured["ledger"]} if "ledger" in first.measured else {}
+    return {"held_back": list(first.measured["held_back"]), **ledger}
+
+
+def _summary(growth: Growth, new: list[dict[str, Any]]) -> dict[str, Any]:
     """The figures so far: counts only."""
     operator = growth.operator
     published = [entry["folder"] for entry in growth.releases if entry["folder"]]
     return {
-        "written": written,
+        "written": len(new),
         "releases": len(published),
         "without": len(growth.releases) - len(published),
         "last": published[-1] if published else None,
         "series": operator.n_series,
         "groups": operator.n_cells,
         "waiting": operator.n_waiting,
+        "new": new,
     }

@@ -12,7 +12,19 @@ from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.ledger.file import recording
 from shoal.methods.remedies import reach_of
-from shoal.model import Candidate, CandidateShards, EventsCandidate, Measure, Panel, Release, Risk, Role, Score
+from shoal.model import (
+    Candidate,
+    CandidateShards,
+    Events,
+    EventsCandidate,
+    Measure,
+    Panel,
+    PanelShards,
+    Release,
+    Risk,
+    Role,
+    Score,
+)
 from shoal.model.reduction import Answer, Reduction
 from shoal.process.catalogue import find_method, summary_of
 from shoal.process.categories import loss_by_category
@@ -110,15 +122,13 @@ def _with_notes(
     release: Release, candidate: Candidate | EventsCandidate | CandidateShards, ledger: Mapping[str, Any] | None = None
 ) -> Release:
     """A new release, and for its publisher which columns it lacks and what the ledger knew. Neither is certified."""
-    notes = {"held_back": held_back(candidate, release.certificate), "ledger": ledger}
+    source = candidate.panel if isinstance(candidate, CandidateShards) else candidate.private.original
+    notes = {"held_back": held_back(source, release.certificate), "ledger": ledger}
     return release.with_notes(**{name: note for name, note in notes.items() if note})
 
 
-def held_back(
-    candidate: Candidate | EventsCandidate | CandidateShards, certificate: Mapping[str, Any]
-) -> tuple[str, ...]:
+def held_back(source: Panel | PanelShards | Events, certificate: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of the input's columns that the release lacks. Identifiers go without saying: pseudonyms replace them."""
-    source = candidate.panel if isinstance(candidate, CandidateShards) else candidate.private.original
     columns = certificate["columns"]
     published = {*columns["published"], *(columns.get("attributes") or ()), *(columns.get("sensitive") or ())}
     read = [name for name, role in source.roles.items() if role not in (Role.IDENTIFIER, Role.TIME, Role.VALUE)]

@@ -65,11 +65,10 @@ def stretches(
 
 
 def _read(path: Path, settings: Mapping[str, Any], tell: Callable[[str], None]) -> Panel:
-    """A table, and what was done to its readings: reported here, since certificates of a growing panel carry no
-    counts."""
+    """A table, and what was done to its readings: the certificates of a growing panel have no such counts."""
     panel: Panel = read_panel(path, **settings)
     if panel.origin is not None and (said := account_of(panel.origin.reading)):
-        tell(" ".join(said))
+        tell(f"{path.name}: {' '.join(said)}")
     return panel
 
 

@@ -104,6 +104,11 @@ class Facts:
         """Whether the guarantee is about all releases of a growing panel together."""
         return self.name in SEQUENCES
 
+    @property
+    def of_growing_panel(self) -> bool:
+        """Whether an operator on a growing panel made it, and so judged it together with all releases before."""
+        return self.counted("release_of_sequence") > 0
+
     def promises(self, *names: str) -> bool:
         """Whether one of these guarantees is among those of the release."""
         return any(self.about(guarantee).name in names for guarantee in self.guarantees)

@@ -33,15 +33,15 @@ class Bound(Sentence[Facts]):
     guess: Callable[[Facts], float | None] = lambda f: None
 
 
-def _hides_rows(facts: Facts) -> bool:
+def _hides_rows(facts: Facts, *, pseudonyms: str = "random") -> bool:
     """Return whether rows that look alike cannot be distinguished by names, other columns, or several rows of one
-    subject."""
+    subject. By keyed names, rows can be found again in other releases."""
     # Published attributes are part of what is counted as alike.
     n_channels = len(listed(facts.columns.get("channels")))
     by_value = n_channels + len(mapping(facts.columns.get("attributes")))
     expected = {"values": 2 + by_value, "envelopes": 4 + 2 * n_channels}.get(facts.form)
     only_these = len(listed(facts.columns.get("published"))) == expected and not facts.columns.get("sensitive")
-    return facts.pseudonyms == "random" and not facts.has_several_series and only_these
+    return facts.pseudonyms == pseudonyms and not facts.has_several_series and only_these
 
 
 def _crowd(facts: Facts) -> int:
@@ -88,6 +88,28 @@ PROVEN = (
         ),
         "singling out",
         lambda f: 1.0 / _crowd(f),
+        lambda f: _one_in(f, "k"),
+        _guess_subject,
+    ),
+    Bound(
+        # The certificate's own check sees one release. That all releases keep it together is the operator's doing, so a
+        # release that merely requires sequence-anonymity proves nothing here.
+        "sequence",
+        lambda f: (
+            _holds(f, "sequence-anonymity", "k")
+            and f.of_growing_panel
+            and f.form == "values"
+            and _hides_rows(f, pseudonyms="keyed")
+            and _crowd(f) >= f.settings["k"]
+        ),
+        lambda f: (
+            f"Proven: in all releases of this sequence, every series equals those of at least "
+            f"{words.number(f.settings['k'] - 1)} other subjects, and is absent where they are. So nothing in them "
+            "shows which of these series belongs to a given person. `shoal verify` on the folder of all releases "
+            "checks it."
+        ),
+        "singling out",
+        lambda f: _one_in(f, "k"),
         lambda f: _one_in(f, "k"),
         _guess_subject,
     ),

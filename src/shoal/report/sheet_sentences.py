@@ -36,7 +36,7 @@ HEAD = (
         "period",
         lambda f: f.time.get("first") is not None and f.time.get("last") is not None,
         lambda f: (
-            f"{'instants ' * _is_counted(f)}{words.day(f.time['first'])} to {words.day(f.time['last'])}"
+            f"{'instants ' * _is_counted(f)}{_days(f)}"
             + (f", time zone {zone_of(f)}" if f.time.get("timezone") else "")
         ),
     ),
@@ -71,6 +71,12 @@ NO_LOSS = (
 )
 
 
+def _days(facts: Facts) -> str:
+    """Return the first and the last day, or the only one."""
+    first, last = (words.day(facts.time[end]) for end in ("first", "last"))
+    return first if first == last else f"{first} to {last}"
+
+
 def _is_counted(facts: Facts) -> bool:
     """Return whether instants are numbers, not times."""
     return str(facts.time["first"]).lstrip("-").isdecimal()
@@ -89,13 +95,24 @@ READ = (
 DONE = (
     Said(
         "nothing",
-        lambda f: bool(f.reading) and not account_of(f.reading) and not f.has_noise and not f.promises(*SEQUENCES),
+        lambda f: bool(f.reading) and not account_of(f.reading) and not f.has_noise and _is_counted_reading(f),
         lambda f: "Reading dropped nothing, filled in nothing and merged nothing.",
     ),
     Said(
         "growing",
-        lambda f: f.promises(*SEQUENCES),
-        lambda f: "What reading dropped, filled in or merged is not recorded in releases of a growing panel.",
+        lambda f: not _is_counted_reading(f),
+        lambda f: (
+            "How many readings were dropped, filled in or merged is not stated: the counts would show how many "
+            "subjects were away. The private folder of shoal grow has them, for the publisher's report."
+        ),
+    ),
+    Said(
+        "groups left empty",
+        lambda f: f.of_growing_panel and f.promises("sequence-anonymity") and f.counts.get("missing", 0) > 0,
+        lambda f: (
+            "Where too few subjects of a group have a reading, the whole group is left empty: "
+            f"{words.plural(f.counts['missing'], 'published value')}."
+        ),
     ),
     Said(
         "given",
@@ -132,6 +149,11 @@ DONE = (
     ),
     *CHANGED,
 )
+
+
+def _is_counted_reading(facts: Facts) -> bool:
+    """Return whether counts of what reading did would be here; for a growing panel only its publisher has them."""
+    return not facts.promises(*SEQUENCES) or is_finite(mapping(facts.certificate.get("input")).get("rows"))
 
 
 def _method_in_words(facts: Facts) -> str:
@@ -183,6 +205,11 @@ TELL = (
         "filled in",
         lambda f: f.reading.get("interpolated", 0) not in (0, None),
         lambda f: "Analysts: some readings were interpolated and are estimates; nothing marks them.",
+    ),
+    Said(
+        "perhaps filled in",
+        lambda f: not _is_counted_reading(f) and "interpolate" in str(f.reading.get("missing")),
+        lambda f: "Analysts: readings inside short gaps were interpolated, if there were any; nothing marks them.",
     ),
     Said(
         "missing people",
