@@ -194,3 +194,15 @@ def test_numbers_that_no_query_has_are_told_in_a_line(tmp_path, capsys, number):
     for asked in (f"{number}=1..2", f"0={number}..", f"0=..{number}"):
         run(["query", str(tmp_path / "out"), "--range", asked])
         assert "Internal error" not in capsys.readouterr().err
+
+
+def test_a_number_in_words_is_told_with_what_was_wanted(tmp_path, capsys):
+    (tmp_path / "x.csv").write_text("id,time,value\na,0,1\n")
+    assert run(["anonymize", str(tmp_path / "x.csv"), "--k", "ten", "-o", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == "shoal: --k of microaggregation must be a whole number, got 'ten'.\n"
+
+
+def test_the_list_of_commands_cuts_no_summary_off(capsys):
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "..." not in shown.partition("Commands:")[2]

@@ -96,7 +96,7 @@ def test_the_page_states_the_facts_of_the_certificate(certificate):
         "Replace every series by the mean of at least k similar ones.",
         "k = 10, algorithm = mdav",
         "1,001 groups of 12 to 14 members",
-        "Published columns: id, time, value. Of those read, 2 were held back, identifiers included.",
+        "Published columns: id, time, value. Of those read, 2 columns were held back, identifiers included.",
         "fresh random pseudonyms",
         "Every published series equals those of at least 9 other subjects at all instants.",
         "Holds k-anonymity, k = 10, per subject",

@@ -14,6 +14,7 @@ from importlib.metadata import entry_points, version
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 from typer.core import TyperGroup
 
@@ -45,8 +46,20 @@ DOES_NOT_HOLD = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 
+
+class _Commands(TyperGroup):
+    """A list of commands with whole summaries, on as many lines as they need."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the name and the first sentence of each command."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in found if one is not None])
+
+
 app = typer.Typer(
     name="shoal",
+    cls=_Commands,
     help="Publish time series without giving away the people behind them.",
     epilog="Exit 0: done and it holds. 1: a guarantee or threshold does not hold, nothing was written. 2: bad input.",
     add_completion=False,

@@ -17,6 +17,10 @@ from shoal import attacks, guarantees, methods, utility
 from shoal.errors import ParameterError
 
 
+_NUMBERS = {"int_": "a whole number", "float_": "a number"}
+"""How kinds of errors about numbers begin, and what was wanted."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """An option of a method, guarantee or measure."""
@@ -156,8 +160,11 @@ def build(
             wanted = TypeAdapter(hints[name], config=ConfigDict(arbitrary_types_allowed=True))
             parameters[name] = wanted.validate_python(given)
         except ValidationError as error:
-            reason = error.errors()[0]["msg"]
-            raise ParameterError(f"Option {called(name)} of {cls.name}: {reason}.") from None
+            first = error.errors()[0]
+            wanted_kind = next((words for kind, words in _NUMBERS.items() if first["type"].startswith(kind)), None)
+            if wanted_kind is not None and isinstance(given, str):
+                raise ParameterError(f"{called(name)} of {cls.name} must be {wanted_kind}, got {given!r}.") from None
+            raise ParameterError(f"Option {called(name)} of {cls.name}: {first['msg']}.") from None
     lacking = [
         called(name)
         for name, field in fields.items()

@@ -1,4 +1,4 @@
-"""Common instants: take them as they are, or gather readings into even buckets. Energy adds up, the rest averages."""
+"""Common instants: keep them as they are, or gather readings into even buckets. Energy is summed, the rest averaged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Quantity(StrEnum):
 
     @property
     def by(self) -> By:
-        """The aggregate that keeps its meaning."""
+        """The aggregate that preserves its meaning."""
         return By.SUM if self is Quantity.ENERGY else By.MEAN
 
 
@@ -86,7 +86,7 @@ def quantities_of(names: Sequence[str] | None, given: Quantity | None, n_channel
 
 @dataclass(frozen=True)
 class Exact:
-    """The different times in the table are the instants; they must be evenly spaced."""
+    """The distinct times in the table are the instants; they must be evenly spaced."""
 
 
 @dataclass(frozen=True)

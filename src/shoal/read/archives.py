@@ -16,7 +16,7 @@ from shoal.read.source_files import BLOCK, HEAD, TABLE_SUFFIXES, SourceFile, is_
 MOST_UNPACKED = 64 << 30
 """Bytes that an archive may unpack to."""
 FREE_UNPACKED = 256 << 20
-"""Bytes that may be unpacked whatever the ratio."""
+"""Bytes that may be unpacked at any ratio."""
 MOST_RATIO = 250
 """Unpacked bytes for each packed one: readings rarely exceed 50, bombs reach 1000."""
 MOST_WORKBOOK = 1 << 30
@@ -95,7 +95,7 @@ def _limited(stream: Any, below: tuple[Any, ...], packed: int | None, shown: str
 
 
 class _Limited(io.RawIOBase):
-    """Unpacked bytes, up to what an honest archive of this size holds."""
+    """Unpacked bytes, up to what a genuine archive of this size holds."""
 
     def __init__(self, stream: Any, below: tuple[Any, ...], packed: int | None, shown: str) -> None:
         self._stream, self._below, self._shown = stream, below, shown

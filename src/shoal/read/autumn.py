@@ -37,13 +37,13 @@ class Autumn:
         self._n_backward = 0
 
     def see(self, instants: NDArray[np.int64]) -> None:
-        """See the instants of a batch, to know whether the table runs forwards or backwards."""
+        """Add the instants of a batch, to learn whether the table runs forwards or backwards."""
         steps = np.diff(instants)
         self._n_forward += int((steps > 0).sum())
         self._n_backward += int((steps < 0).sum())
 
     def add(self, ids: Any, instants: NDArray[np.int64]) -> None:
-        """Take rows of such an hour, with the first of the two instants each may mean."""
+        """Add rows of such an hour, with the first of the two instants each may mean."""
         self._ids.append(pl.Series(pl.from_arrow(ids)).cast(pl.String))
         self._instants.append(instants)
 

@@ -111,7 +111,7 @@ def _by_clock(columns: Sequence[Profile]) -> list[QuantityBlock]:
 
 
 def _parts_of_day(columns: Sequence[Profile]) -> list[tuple[int, int]]:
-    """Columns called by the part of a day that has passed, as spreadsheets count: 0, 0.020833, 0.041667."""
+    """Columns named by the fraction of the day that has passed, as in spreadsheets: 0, 0.020833, 0.041667."""
     named = [c for c in columns if re.fullmatch(r"[01]?[.,]\d+|[01]", c.name.strip())]
     if len(named) < _ENOUGH or sum(len(c.name.strip()) > 5 for c in named) < len(named) // 3:
         return []
@@ -139,7 +139,7 @@ def _clock_block(name: str, entries: list[tuple[int, int]]) -> QuantityBlock | N
         block = _clock_block(name, entries)
         if block is None or block.labelled == "end":
             return None
-        # Behind the hour that they repeat, wherever they stand in the table.
+        # After the hour that they repeat, wherever they are in the table.
         place = sum(start <= max(start for _, start in again) for start in block.offsets)
         positions = [*block.positions[:place], *(p for p, _ in again), *block.positions[place:]]
         offsets = [*block.offsets[:place], *(start for _, start in again), *block.offsets[place:]]
@@ -149,7 +149,7 @@ def _clock_block(name: str, entries: list[tuple[int, int]]) -> QuantityBlock | N
         times[-1] = DAY
     steps = np.diff(times)
     if np.sum(steps < 0) == 1 and times[-1] < times[0]:
-        # A day that begins in the morning, as that of gas: what follows midnight is of the next date.
+        # A day that begins in the morning, such as a gas day: what follows midnight belongs to the next date.
         turn = int(np.argmax(steps < 0)) + 1
         times = times[:turn] + [time + DAY for time in times[turn:]]
         steps = np.diff(times)
@@ -244,7 +244,7 @@ def _counted_block(positions: list[int], usual: int) -> QuantityBlock:
 
 
 def find_block_by_number(columns: Sequence[Profile]) -> list[QuantityBlock]:
-    """As many readings side by side as a day has half or quarter hours, whatever their names: no day has as many
+    """As many readings side by side as a day has half or quarter hours, under any names: no table has so many
     quantities."""
     for run in _runs([c.position for c in columns if c.kind == "number" and c.has_decimals])[:1]:
         positions = _without_total(run, columns)
@@ -259,7 +259,7 @@ def _names(column: Profile) -> bool:
 
 
 def _runs(positions: list[int]) -> list[list[int]]:
-    """Maximal runs of positions one apart, then those two apart."""
+    """Maximal runs of positions one apart, then of positions two apart."""
     found = []
     for gap in (1, 2):
         run: list[int] = []
@@ -273,7 +273,7 @@ def _runs(positions: list[int]) -> list[list[int]]:
 
 
 def _without_total(run: list[int], columns: Sequence[Profile]) -> list[int]:
-    """A run without the sum of the others at either end."""
+    """A run without a column at either end that is the sum of the others."""
     for total, rest in ((run[0], run[1:]), (run[-1], run[:-1])):
         if per_day(len(rest)) is None:
             continue

@@ -75,7 +75,7 @@ class ColumnCounts:
 
 
 class ColumnSurvey:
-    """Sees one column batch by batch."""
+    """Counts the entries of one column, batch by batch."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -85,7 +85,7 @@ class ColumnSurvey:
         self._given_up = False
 
     def add(self, series: NDArray[np.integer], array: Any) -> None:
-        """See a batch; `series` numbers the series of each entry."""
+        """Count a batch; `series` numbers the series of each entry."""
         if self._given_up or not len(series):
             return
         if pa.types.is_nested(array.type):
@@ -104,7 +104,7 @@ class ColumnSurvey:
         fresh = self._codes[series] < 0
         self._codes[series[fresh]] = codes[fresh]
         self._varies[series[self._codes[series] != codes]] = True
-        # What changes within most series is a reading or a remark; its entries need not be told apart.
+        # A column that changes within most series holds readings or remarks; its entries need not be distinguished.
         seen = self._codes >= 0
         self._given_up = len(self._known) > MOST_ENTRIES or bool(
             seen.sum() > 20 and 2 * self._varies.sum() > seen.sum()

@@ -15,7 +15,7 @@ DEFAULTS = {
     "id": ("id", "series_id"),
     "time": ("time", "timestamp"),
     "value": ("value",),
-    # Overlooked, a person's own days would count as that person's crowd.
+    # If a subject column were overlooked, a person's own days would count as that person's crowd.
     "subject": ("subject",),
 }
 """Names by which columns are found, in lower case."""
@@ -150,7 +150,7 @@ def find_column(names: Sequence[str], wanted: str) -> Column:
 
 
 def find_default(names: Sequence[str], part: str, taken: Sequence[str]) -> Column | None:
-    """The column that plays a role by its name, whatever the case."""
+    """The column that has a role by its name, in upper or lower case."""
     for word in DEFAULTS[part]:
         found = [Column(n, place) for place, n in enumerate(names) if n.lower() == word and n not in taken]
         if len(found) > 1:
@@ -223,7 +223,7 @@ def _wide(
             "value=; for a wide one with a row per series, id=; for a wide one with a row per instant, time=."
         )
     if id_ is not None and time is not None:
-        # A name that was given outweighs one that was guessed; of two guesses or two names neither does.
+        # A given name outweighs a guessed one; between two given or two guessed names, neither does.
         if (request.id is None) == (request.time is None):
             raise InputError(
                 "A wide table has an id column (a row per series) or a time column (a row per instant), not both. "

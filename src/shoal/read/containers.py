@@ -27,7 +27,7 @@ from shoal.read.textfiles import MOST_WHOLE, StreamedText, TextForm, is_plain_fi
 
 
 def stem_of(source: Any) -> str:
-    """The name of a series that has no name but its file's."""
+    """The file's name without its suffix, for a series without a name of its own."""
     if isinstance(source, str | os.PathLike):
         name = PurePath(os.fspath(source)).name.split("?")[0]
         return (
@@ -78,7 +78,7 @@ class FilesTable(SourceTable):
 
 
 def open_any(source: Any, sql: str | None, sheet: str | None = None) -> SourceTable:
-    """Open a source whatever it is written in; a plain table as `open_table` does."""
+    """Open a source in any format; a plain table as `open_table` does."""
     if sql is not None or not isinstance(source, str | os.PathLike):
         return open_table(source, sql, sheet)
     path = os.fspath(source)

@@ -29,7 +29,7 @@ def unfold(rows: Rows) -> Rows:
 
 
 def _times_across(rows: Rows) -> Rows | None:
-    """Tables side by side, each with times of its own: time and value, again and again."""
+    """Tables side by side, each with times of its own: repeated pairs of time and value."""
     width = len(rows.cells[0]) if rows.cells else 0
     for upper, lower in itertools.pairwise([[], *rows.head]):
         bare = [re.sub(r"[._ ]\d+$", "", name) for name in lower]
@@ -128,7 +128,7 @@ def _days_of_a_month(rows: Rows) -> list[str] | None:
     first = np.datetime64(months.pop(), "D")
     last = (first.astype("datetime64[M]") + 1).astype("datetime64[D]")
     dates = [first + int(name) - 1 if place and name.isdecimal() else None for place, name in enumerate(names)]
-    # Columns for days that the month does not have name nothing.
+    # Columns for days that the month does not have get no name.
     return [name if date is None else str(date) if date < last else "" for name, date in zip(names, dates, strict=True)]
 
 
@@ -184,7 +184,7 @@ class GroupedTable(SourceTable):
     def __init__(self, table: SourceTable, groups: ColumnGroups) -> None:
         self._table, self._groups = table, groups
         n_keys, width = len(groups.keys), groups.columns[-1][-1] + 1
-        # What lines above the table say is in columns behind the groups.
+        # Columns after the groups hold what the lines above the table say.
         beside = [*range(n_keys), *range(width, len(table.names))]
         names = [*groups.keys, *table.names[width:], "meter", *groups.quantities]
         self._beside = beside

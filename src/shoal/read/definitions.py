@@ -75,11 +75,11 @@ def _nem12(rows: list[list[str]]) -> DefinedTable:
             midnight = int(_compact([row[1]], "NEM12")[0])
             quality = row[2 + n_slots] if len(row) > 2 + n_slots else ""
             for n, number in enumerate(_numbers(row[2 : 2 + n_slots])):
-                # Quality N: no reading, whatever is written.
+                # Quality N: no reading, even if a value is given.
                 value = float("nan") if quality[:1] == "N" else number
                 readings.append((id_, channel, midnight + n * minutes * MINUTE, value))
         elif row[:1] == ["400"] and len(row) > 3 and row[3][:1] == "N" and row[1].isdecimal() and row[2].isdecimal():
-            # Intervals of the day above, counted from 1, that have no reading.
+            # Intervals of the day above, counted from 1, without a reading.
             n_slots = DAY // (minutes * MINUTE)
             if len(readings) < n_slots or not 1 <= int(row[1]) <= int(row[2]) <= n_slots:
                 raise InputError("A 400 record of the NEM12 file is not about intervals of a day before it.")
@@ -188,7 +188,7 @@ def read_green_button(root: Element, only_id: str) -> DefinedTable | None:
                     number = float(value) if value and re.fullmatch(r"-?\d+(\.\d+)?", value) else float("nan")
                     id_ = point[1] if point else only_id
                     found.append((id_, reading[1] if reading else "", channel, int(start) * 1_000_000, number * factor))
-    # A channel is a meter reading; it is called by what it measures where that tells them apart.
+    # A channel is a meter reading; it is named after what it measures if that distinguishes them.
     of_reading = {(id_, reading): channel for id_, reading, channel, _, _ in found}
     told: dict[str, set[str]] = {}
     for (_, link), channel in of_reading.items():

@@ -81,7 +81,7 @@ class _Cells(HTMLParser):
             self.rows[-1].append("")
 
     def handle_endtag(self, tag: str) -> None:
-        """Text between cells belongs to none."""
+        """Ignore text between cells."""
         self._in_cell = self._in_cell and tag not in ("td", "th", "tr", "table")
 
     def handle_data(self, data: str) -> None:
@@ -140,7 +140,7 @@ def _records(node: Any, path: tuple[str, ...], above: _Record) -> Iterator[tuple
     if isinstance(node, Mapping):
         own = _scalars(node)
         if _holds_array(node):
-            # What stands beside arrays in objects of its own is told of all of them.
+            # Objects next to arrays describe all of them.
             told = {key: part for key, part in node.items() if isinstance(part, Mapping) and not _holds_array(part)}
             own |= {key: entry for key, entry in _scalars(told, deep=True).items() if key not in own}
             node = {key: part for key, part in node.items() if key not in told}
@@ -321,7 +321,7 @@ def _holds_array(node: Any) -> bool:
 
 
 def _form(part: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """What distinguishes parts of one kind from others: the names and kinds of their content."""
+    """What distinguishes one kind of part from another: the names and kinds of their content."""
     if isinstance(part, list):
         first = part[0] if part else None
         return "list", _form(first)[1] if isinstance(first, Mapping) else ((type(first).__name__, ""),)

@@ -73,7 +73,7 @@ class PanelDraft:
         )
 
     def keep_instants(self, which: NDArray[np.bool_]) -> PanelDraft:
-        """Only these instants, with the times they had."""
+        """Only these instants, with their times."""
         times = np.arange(self.values.shape[1], dtype=np.int64) if self.times is None else self.times
         return replace(self, values=np.compress(which, self.values, axis=1), times=times[which])
 

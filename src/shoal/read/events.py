@@ -52,7 +52,7 @@ def read_events(
         Column with the person behind an event; they may have events in other snapshots too.
     every
         How long a snapshot is, such as "1d", "2h" or a number if times are integers: times are rounded down to a
-        multiple of it,counted from 1970-01-01 00:00 UTC, or from 0. By default, events with the same time form a
+        multiple of it, counted from 1970-01-01 00:00 UTC, or from 0. By default, events with the same time form a
         snapshot.
     missing
         What to do with rows without a time: "fail" refuses them, "drop-instants" and "drop-series" leave them out, and

@@ -94,7 +94,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     layout
         "long": a row per series and instant. "wide": a row per series with a column per instant (timestamps, or else
         positions 0, 1, 2, ...), or a row per instant with a column per series. "auto": long if id, time and value are
-        present, else wide by whichever of id and time is:with an id if the columns are named by timestamps or numbers,
+        present, else wide by whichever of id and time is: with an id if the columns are named by timestamps or numbers,
         with a time if they look like one quantity of many subjects (names that differ in numbers only and name no
         sensor, readings of one scale). If neither an id nor the names decide, "wide" makes each column a subject,
         "long" makes all of them channels of one.
@@ -210,7 +210,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
             found = find_shape(source, table, plan, timezone)
             draft.told = (*understood, *draft.told)
         draft.count(**table.account())
-    # What Arrow held for the tables is free again, and would otherwise count beside the panel.
+    # Otherwise the memory that Arrow held for the tables would count on top of the panel.
     pa.default_memory_pool().release_unused()
     if draft.troubles:
         raise _all_troubles(draft, policies) from None
@@ -247,7 +247,7 @@ def _from_array(source: Any, request: Request, timezone: str | None, sql: str | 
         raise ParameterError("An array has no columns: omit id, time, value, the roles, timezone and sql.")
     if source.dtype.kind not in "biuf":
         raise InputError("The array holds something other than numbers. Convert it to float64 first.")
-    # Filled, since otherwise what a masked array hides would come to light.
+    # Filled, since otherwise the values that a masked array hides would be revealed.
     values = np.array(np.ma.filled(source.astype(np.float64), np.nan), order="C")
     if values.ndim not in (2, 3) or 0 in values.shape:
         raise InputError(

@@ -89,7 +89,7 @@ def settle_rows(table: SourceTable, plan: Placement, rules: Rules, timezone: str
         clock.refuse(n_open)
         times.add(autumn.instants(second, clock.zone))
     if clock.n_twice and not clock.n_never:
-        # The rest is looked at as if the first hour were meant, to tell all that is wrong at once.
+        # The rest is examined as if the first hour were meant, to report all problems at once.
         troubles.append(clock.misplaced())
         clock.refuse(0)
     with noted(stopping):
@@ -235,7 +235,7 @@ class LongRows:
             ours = (series >= first) & (series < first + n_series)
             keys = (series[ours] - first) * span + (instants[ours] - ends[0])
             parts.append([keys, *(numbers[ours] for numbers in readings)])
-        # One column at a time, so that little is there twice.
+        # One column at a time, so that little is held twice.
         return [np.concatenate([part.pop(0) for part in parts]) for _ in range(len(parts[0]))]
 
     def own_step(self, ends: tuple[int, int]) -> int | None:
@@ -249,7 +249,7 @@ class LongRows:
 
 
 class Times:
-    """The different times of a table, or only the first and the last."""
+    """The distinct times of a table, or only the first and the last."""
 
     def __init__(self, *, distinct: bool) -> None:
         self._distinct = distinct
@@ -272,7 +272,7 @@ class Times:
         """The times in order."""
         merged = np.unique(np.concatenate(self._parts))
         self._parts = [merged]
-        # Merge again only when as many new ones have come, so that the work stays n log n.
+        # Merge again only after as many new ones have arrived, so that the work stays n log n.
         self._n_held = 0
         return merged
 
@@ -283,7 +283,7 @@ def static_columns(plan: Placement, n_series: int, *, untyped: bool) -> list[Sta
 
 
 def attach_static(draft: PanelDraft, plan: Placement, static: list[StaticColumn]) -> None:
-    """Put static columns where they belong in a draft."""
+    """Attach static columns to a draft."""
     by_name = {column.column: column for column in static}
     if plan.subject is not None:
         column = by_name[plan.subject.name]

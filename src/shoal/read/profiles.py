@@ -1,4 +1,4 @@
-"""What each column of a sample holds, whatever its name."""
+"""What each column of a sample holds, regardless of its name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NumberForm:
             plain = plain.str.replace(self.decimal, ".", literal=True)
         numbers = plain.cast(pl.Float64, strict=False)
         if numbers.null_count() > texts.null_count():
-            # A unit or a mark of quality behind the number; a currency before it.
+            # A unit or a quality flag after the number; a currency before it.
             bare = plain.str.extract(
                 r"^(?:[$£€] ?)?([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) *[%*A-Za-z³²/°-]{0,6}$", 1
             )
@@ -98,7 +98,7 @@ class Profile:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it says the same everywhere."""
+        """Whether all entries are the same."""
         return self.n_distinct <= 1
 
     @property
@@ -116,7 +116,7 @@ class Profile:
 
     @property
     def instants(self) -> NDArray[np.int64]:
-        """Its times, offsets taken off."""
+        """Its times, with offsets subtracted."""
         assert self.stamps is not None
         return np.asarray(self.stamps.printed - self.stamps.offset * 60_000_000)
 
@@ -211,7 +211,7 @@ def _profile(found: Profile, form: NumberForm, pattern: str) -> Profile:
     is_time = "time" in found.groups
     is_given = pattern and given.read(distinct).valid.mean() >= 0.9
     stamp = (given, "") if is_given else find_form(distinct, is_named=is_time)
-    # Numbers of meters look like seconds; but time goes on from row to row.
+    # Meter numbers look like seconds, but times advance from row to row.
     is_named = is_time or 2 * found.n_distinct >= len(filled)
     if stamp is not None and stamp[0].is_counted and not is_named:
         later = np.diff(form.read(filled)) > 0
@@ -228,7 +228,7 @@ def _profile(found: Profile, form: NumberForm, pattern: str) -> Profile:
     is_number = ~np.isnan(numbers)
     filled_here = (texts.str.len_chars() > 0).fill_null(False).to_numpy()
     words = texts.filter(pl.Series(filled_here & ~is_number)).str.to_lowercase().unique().to_list()
-    # Missing is a few words among many numbers. Where nearly all is missing, they must be words that mean it.
+    # A few words among many numbers mean missing. If nearly all entries are words, they must be known ones.
     n_numbers = int(is_number.sum())
     usual = all(word in USUAL_NULLS for word in words)
     if n_numbers and len(words) <= _FEW_WORDS and (2 * n_numbers >= len(filled) or usual):
@@ -280,7 +280,7 @@ def number_form(columns: list[pl.Series], separator: str, decimal: str | None) -
     if decimal is None:
         comma = votes[","] > votes["."]
         if votes["."] == votes[","] == 0 and grouped[","] and not grouped["."]:
-            # 1,234 alone: a file that parts its cells by something else than commas uses them in numbers.
+            # 1,234 alone: a file with another separator uses commas within numbers.
             comma = separator not in (",", "")
         if not any(votes.values()) and any(parted.values()):
             comma = parted["."] > parted[","]

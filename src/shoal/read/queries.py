@@ -74,7 +74,7 @@ class QueryTable(SourceTable):
         """One query that only reads: COPY and ATTACH would write files, others change settings."""
         statements = self._connection.extract_statements(sql)
         if not statements:
-            return  # what gives no table is told where it is run
+            return  # a statement without a result is reported when it is run
         if len(statements) > 1:
             raise InputError(f"sql: give one SELECT; this has {len(statements)} statements.")
         if statements[0].type != duckdb.StatementType.SELECT:
@@ -92,8 +92,8 @@ class QueryTable(SourceTable):
 
     def _settle(self) -> None:
         self._connection.execute("SET enable_progress_bar = false")
-        # A table name in the query must not pick up a variable of ours, nor a panel the zone of this machine. DuckDB
-        # may lack either setting: the first came with version 1.1, the second with an extension.
+        # A table name in the query must not resolve to one of our variables, nor a panel get the zone of this machine.
+        # DuckDB may lack either setting: the first came with version 1.1, the second with an extension.
         settings = ("python_enable_replacements = false", "TimeZone = 'UTC'", "autoinstall_known_extensions = false")
         for setting in (*settings, "lock_configuration = true"):
             with contextlib.suppress(duckdb.CatalogException):
@@ -101,7 +101,7 @@ class QueryTable(SourceTable):
 
     def _offer(self, source: SourceTable) -> None:
         if isinstance(source, ParquetTable):
-            # Names are names: DuckDB would read m1.parquet where m[1].parquet is given, and columns from a folder a=1.
+            # Names are literal: DuckDB would read m1.parquet for m[1].parquet, and take columns from a folder a=1.
             paths = [glob.escape(str(path)) for path in (file.local() for file in source.files)]
             self._connection.from_parquet(paths, union_by_name=True, hive_partitioning=False).create_view("input")
         elif isinstance(source, CsvTable):

@@ -122,7 +122,7 @@ def recognise(
     only_id: str,
     layout: Layout = Layout.AUTO,
 ) -> Recognised | None:
-    """What a table is; None if it has no readable time, or nothing that looks like a reading."""
+    """Recognise what a table is; None if it has no readable time, or nothing that looks like a reading."""
     if isinstance(table, DefinedTable):
         return _defined(table, request, timezone, only_id)
     if len(table.names) > MOST_COLUMNS:
@@ -185,7 +185,7 @@ def _place(table: SourceTable, name: str | None) -> int | None:
 
 
 def _id_in_path(columns: Sequence[Profile]) -> str | None:
-    """The number in an address such as /9912345678901/electricity/1, where that is all there is."""
+    """The number in an address such as /9912345678901/electricity/1, if there is no other."""
     for column in columns:
         if column.kind == "word" and column.is_constant and column.share_filled == 1:
             found = re.findall(r"(?<![0-9A-Za-z])\d{8,}(?![0-9A-Za-z])", column.texts[0])
@@ -195,7 +195,7 @@ def _id_in_path(columns: Sequence[Profile]) -> str | None:
 
 
 def _ask_whole_column(table: SourceTable, found: Guess, columns: Sequence[Profile], sample: FirstRows) -> None:
-    """If the sample cannot tell day from month, the whole column may."""
+    """Examine the whole column if the sample does not show which number is the day and which the month."""
     place = found.time.stamp
     if sample.is_whole or place is None or not columns[place].doubt:
         return
@@ -330,7 +330,7 @@ class Recognised:
             "interval": {"auto": "printed"}.get(found.time.interval, found.time.interval),
         }
         if words := [word for word in found.numbers.nulls if word in USUAL_NULLS]:
-            told["null"] = ",".join(words)  # others may be anything
+            told["null"] = ",".join(words)  # other words may be data
         return told
 
     def told(self) -> tuple[str, ...]:

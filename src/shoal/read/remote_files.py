@@ -49,7 +49,7 @@ def files_in_store(address: str) -> list[SourceFile]:
             listed = [info]
         else:
             folder = place.rstrip("/")
-            # Relative to the folder: what lies above it may begin with an underscore.
+            # Relative to the folder: parent folders may begin with an underscore.
             listed = [
                 info
                 for info in _list(files, folder)
@@ -93,7 +93,7 @@ def _stored(files: Any, info: Any, address: str) -> SourceFile:
             raise store_failed(scheme) from None
 
     def opener() -> IO[bytes]:
-        return io.BufferedReader(arrow(), BLOCK)  # Arrow's own streams know no lines
+        return io.BufferedReader(arrow(), BLOCK)  # Arrow's own streams cannot iterate over lines
 
     return SourceFile(info.base_name, info.size, None, opener, arrow=arrow, address=_address_of(address, info.path))
 
@@ -103,7 +103,7 @@ def _address_of(address: str, path: str) -> str:
     head, mark, query = _split_query(address)
     scheme, _, bare = head.partition("://")
     login, at, host = bare.partition("/")[0].rpartition("@")
-    if at and scheme.lower() != "s3":  # abfs: the container stands before the account
+    if at and scheme.lower() != "s3":  # abfs: the container comes before the account
         return f"{scheme}://{login}@{host}/{path.partition('/')[2]}{mark}{query}"
     return f"{scheme}://{login}{at}{path}{mark}{query}"
 

@@ -1,6 +1,6 @@
 """Several rows for one series and instant: exact repeats collapse, rows that differ are refused or merged.
 
-They are never added up. Among rows x[1], ..., x[m]for one series and instant, in the order of the table, with d
+They are never added up. Among rows x[1], ..., x[m] for one series and instant, in the order of the table, with d
 different ones among them, m - d are repeats and d - 1 are merged: into x[1] (first), x[m] (last), or the mean of the d
 different ones, channel by channel, of what is not missing.
 """

@@ -27,7 +27,7 @@ Rows = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]
 
 
 class RowStore:
-    """Rows go in in any order and come out by series and time, equal ones in the order they came.
+    """Takes rows in any order, and returns them by series and time, equal ones in the order they arrived.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class RowStore:
         return self._folder.path / f"{part:02d}-{name}"
 
     def close(self) -> None:
-        """Remove what lies aside."""
+        """Remove the files on disk."""
         self._rows, self._n_held = [], 0
         if self._folder is not None:
             self._folder.remove()
@@ -96,7 +96,7 @@ class RowStore:
 
 
 def _sorted(rows: Any) -> Rows:
-    """The rows by series and time; those alike stay in order."""
+    """The rows by series and time; equal ones keep their order."""
     series, times, values = rows
     first = int(times.min())
     span = int(times.max()) - first + 1

@@ -138,7 +138,7 @@ def n_respelt(encoded: Any, column: str) -> int:
 
 
 class IdColumn:
-    """Collects the different identifiers of a column, then numbers them in sorted order."""
+    """Collects the distinct identifiers of a column, then numbers them in sorted order."""
 
     def __init__(self, column: str) -> None:
         self.column = column
@@ -293,7 +293,7 @@ def _entry(entry: Any, untyped: bool) -> Any:
 
 
 def changed() -> InputError:
-    """The message if a source returns other rows the second time."""
+    """The message if a source returns different rows the second time."""
     return InputError(
         "The source returned different rows on the second pass. Read a fixed table, or give the query a fixed order."
     )

@@ -56,7 +56,7 @@ def kind_of_cell(cell: str) -> str:
     if not cell:
         return "E"
     if len(cell) < 70 and _STAMP.search(cell) and sum(map(str.isalpha, cell)) <= 20:
-        # An offset alone is no time: Date Time, GMT-05:00.
+        # An offset alone is not a time: Date Time, GMT-05:00.
         return "T" if ("GMT" not in cell and "UTC" not in cell) or _STAMP.search(_OFFSET.sub("", cell)) else "W"
     return "N" if _NUMBER.fullmatch(cell) else "W"
 
@@ -70,7 +70,7 @@ def find_table(lines: list[list[str]]) -> Rows:
     record = _record_type(looked)
     body = [row for row in looked if record is None or row[0] == record]
     widths = Counter(len(row) for row in body)
-    # Where most cells are: a title of many lines is narrow.
+    # The width with most cells: a title of many lines is narrow.
     usual = max(widths, key=lambda w: (widths[w] * w, w))
     width = _whole_width(body, usual)
     body = [row + [""] * (width - len(row)) for row in body if len(row) in (usual, width)]
@@ -246,7 +246,7 @@ def _header(above: list[list[str]], width: int) -> list[str] | None:
     below = near[: next(place for place, row in enumerate(near) if row is best)]
     units = next((row for row in below if _tells_units(row)), below[0] if below else best)
     if best is not units and len(units) == len(best) and len({unit for unit in units[1:] if unit}) > 1:
-        # A line below the names that tells them apart: units, mostly.
+        # A line below the names that distinguishes them, usually by units.
         bare = [unit.strip("[]()") for unit in units]
         return [f"{name} [{unit}]" if unit and unit != name else name for name, unit in zip(best, bare, strict=True)]
     return best

@@ -122,9 +122,9 @@ def separator_of(text: str) -> str:
         widths = Counter(map(len, rows))
         width, n_lines = max(widths.items(), key=lambda item: (item[1] * (item[0] > 1), item[0]), default=(0, 0))
         score = n_lines / max(1, sum(widths.values())) * (width - 1) ** 0.5 if width > 1 else 0.0
-        # Ragged lines: cells all the same.
+
         if any(len(row) == width and all(kind_of_cell(cell) == "W" for cell in row) for row in rows[:60]):
-            score *= 1.5  # names as many as cells: what cuts the rows alone may be decimal commas
+            score *= 1.5  # as many names as cells: a separator that splits only the rows may be a decimal comma
         score = max(score, 0.3 * (sum(min(w, 9) * n for w, n in widths.items()) / max(1, sum(widths.values())) > 3))
         if score > best_score:
             best, best_score = separator, score

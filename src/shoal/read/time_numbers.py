@@ -72,7 +72,7 @@ COUNTS = {
     "filetime": EpochCount(-11_644_473_600, 10_000_000, "100 nanoseconds since 1601"),
 }
 DAY_COUNTS = {"serial": 25_569.0, "datenum": 719_529.0, "julian": 2_440_587.5}
-"""Days from the origin to 1970: as spreadsheets count, from the year nought, and as astronomers do."""
+"""Days from the origin to 1970: as spreadsheets count, from the year 0, and as astronomers do."""
 
 
 def find_day_count(numbers: NDArray[np.float64]) -> str | None:
@@ -93,7 +93,7 @@ def read_days(texts: pl.Series, first: float) -> Stamps:
 
 
 def read_clock(texts: pl.Series, name: str) -> Stamps:
-    """Times of day: hhmm, hhmmss, minutes or seconds since midnight, or the part of a day that has passed."""
+    """Times of day: hhmm, hhmmss, minutes or seconds since midnight, or the fraction of the day that has passed."""
     if name == "day_part":
         parts = texts.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False).fill_null(-1).to_numpy()
         valid = (parts >= 0) & (parts <= 1)

@@ -115,13 +115,13 @@ class TimeReader:
         return shown_twice(instants)
 
     def again(self) -> TimeReader:
-        """A fresh clock for the second reading."""
+        """A new reader for the second pass."""
         fresh = TimeReader(self.column, None)
         fresh.given = self.given
         return fresh
 
     def refuse(self, n_open: int) -> None:
-        """Leave only this many rows in doubt about which of two hours they mean."""
+        """Set how many rows remain in doubt about which of two hours they mean."""
         self.n_twice = n_open
 
     def counts(self) -> Counter[str]:
@@ -130,7 +130,7 @@ class TimeReader:
         return Counter(plain | {f"{_LABEL}{label or ''}": n for label, n in self._labels.items()})
 
     def take_counts(self, counts: Mapping[str, int]) -> None:
-        """Become the clock that saw everything behind these counts, except positions of rows."""
+        """Take over counts from other parts of the column, except the positions of rows."""
         for name in _COUNTED:
             setattr(self, name, counts.get(name, 0))
         labels = {name.removeprefix(_LABEL): n for name, n in counts.items() if name.startswith(_LABEL)}
@@ -166,7 +166,7 @@ class TimeReader:
             self.n_date_only += n_present
             return self._place(_fill(pc.cast(array, pa.timestamp("us"))), n_present)
         if pa.types.is_timestamp(kind):
-            if kind.unit in ("s", "ms"):  # what is beyond microseconds would come round again
+            if kind.unit in ("s", "ms"):  # values beyond the range of microseconds would wrap around
                 most = (2**63 - 1) // {"s": 10**6, "ms": 10**3}[kind.unit]
                 counts = array.view(pa.int64())
                 beyond = pc.or_(pc.greater(counts, most), pc.less(counts, -most))
@@ -255,7 +255,7 @@ class TimeReader:
             n_wrong += self.n_integer
             first = min((place for place in (first, self._first_integer) if place is not None), default=None)
         if n_wrong:
-            # Where parts were read apart, nobody knows which row is the first.
+            # If parts were read separately, the first row is unknown.
             where = "" if first is None else f", the first in data row {first + 1}, counted from 1"
             raise InputError(
                 f"Column {self.column!r} holds no readable time in {n_wrong} of {self.n_rows} rows{where}. "

@@ -131,7 +131,7 @@ class Wishes:
     other: frozenset[int] = frozenset()
     """Columns with a role of their own: subject, quasi-identifiers and the like."""
     columns: str | None = None
-    """What columns next to a time are: "series", "channels", or None to decide by their look."""
+    """What columns next to a time are: "series", "channels", or None to decide by what they look like."""
 
 
 @dataclass
@@ -167,7 +167,7 @@ class TimeGuess:
 
     @property
     def keys(self) -> list[int]:
-        """Columns that tell instants apart."""
+        """Columns that distinguish instants."""
         single = (self.stamp, self.clock, self.slot, self.day_code, self.offset)
         return [*(c for c in single if c is not None), *self.parts.values()]
 

@@ -150,7 +150,7 @@ def _rows_are_instants(
     shown = np.concatenate(parts)
     times = np.unique(shown)
     order = np.argsort(np.array(names, dtype=object), kind="stable")
-    # Many columns: all at once, where the table is an array already and no instant comes twice.
+    # Many columns: all at once, if the table is an array already and no instant occurs twice.
     matrix = table.matrix([column.position for column in plan.values]) if len(times) == len(shown) else None
     cells = ExactCells((len(names) if matrix is None else 0, len(times), 1), duplicates)
     rows = np.arange(len(names), dtype=np.int64) * len(times)
@@ -204,7 +204,7 @@ def _rows_are_instants(
 def _take(matrix: NDArray[Any], rows: Places, columns: Places | None = None) -> NDArray[np.float64]:
     """Readings in order, in their own memory."""
     values = np.empty((len(rows), matrix.shape[1]))
-    for first in range(0, len(rows), _ROWS):  # block by block, so that nothing is there twice
+    for first in range(0, len(rows), _ROWS):  # block by block, so that nothing is held twice
         some = matrix[rows[first : first + _ROWS]].astype(np.float64)
         some[np.isnan(some)] = np.nan  # one bit pattern for every missing value
         values[first : first + _ROWS] = some if columns is None else some[:, columns]

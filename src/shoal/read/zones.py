@@ -92,7 +92,7 @@ def time_texts(times: NDArray[Any], timezone: str | None) -> list[str]:
 
 
 _FARTHEST = 8 * 10**18
-"""Microseconds from 1970, some 250 000 years: Polars panics at what is beyond."""
+"""Microseconds from 1970, some 250 000 years: Polars panics beyond them."""
 
 
 def _iso(microseconds: NDArray[np.int64]) -> list[str]:
@@ -113,7 +113,7 @@ CHANGING = (
     "Australia/Sydney",
     "Pacific/Auckland",
 )
-"""One zone for each hour at which clocks go back nowadays."""
+"""One zone for each hour at which clocks go back today."""
 
 
 def shown_twice(local: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -42,8 +42,8 @@ _FOLLOW = frozenset(
 """Intervals follow from a success and the number of targets; the others are not figures about readings."""
 
 LEFT_OUT = (
-    "Risk, utility and curves of the originals are left out: the release is so small that someone could find original "
-    "readings by trying which of them give these figures. The publisher has them."
+    "Risk, utility and curves of the originals are left out: the release leaves so few possible originals open that "
+    "someone could find readings by trying which of them give these figures. The publisher has them."
 )
 """What a certificate says instead of figures."""
 
@@ -53,9 +53,10 @@ EVENTS = (
 )
 """What the certificate of events says instead of figures."""
 
+SOME_FIGURES = "Some utility figures are left out"
 FEWER = (
-    "Some utility figures are left out: in so small a release, all of them together would let someone find original "
-    "readings by trial. The publisher has them."
+    f"{SOME_FIGURES}: all of them together would leave so few possible originals open that someone could find readings "
+    "by trial. The publisher has them."
 )
 """What a certificate says next to some of the figures."""
 

@@ -16,7 +16,7 @@ from shoal.model import Interval
 from shoal.model.attack import QUESTIONS
 from shoal.model.sentence import Sentence, said
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
-from shoal.release.openness import FEWER
+from shoal.release.openness import SOME_FIGURES
 from shoal.report import words
 from shoal.report.words import attack_named
 
@@ -203,8 +203,9 @@ NO_FIGURE = (
         "left out",
         lambda f: _left_out(f) and not f.has_noise,
         lambda f: (
-            "This release carries no risk figures, because they would reveal something about the originals. Ask the "
-            "publisher whether attacks were run, and what they achieved."
+            "This release carries no risk figures, because they would reveal something about the originals. If attacks "
+            "were run, the publisher sees what they achieved with `shoal report --for publisher --private DIR`; if "
+            "not, the publisher can run `shoal attack`."
         ),
     ),
     Said(
@@ -244,7 +245,8 @@ NOT_HELD = "The limit is for finding a series; this figure has no limit of its o
 
 def _left_out(facts: Facts) -> bool:
     """Return whether risk figures were left out; if only some utility figures were, risk figures would be present."""
-    return facts.figures.get("left_out") not in (None, "", FEWER) and not mapping(facts.certificate.get("risk"))
+    told = str(facts.figures.get("left_out") or "")
+    return bool(told) and not told.startswith(SOME_FIGURES) and not mapping(facts.certificate.get("risk"))
 
 
 def lights(facts: Facts) -> list[dict[str, Any]]:

@@ -107,7 +107,8 @@ def _held_back(facts: Facts) -> str:
     if facts.from_meters:
         return ""
     n = facts.columns.get("withheld") or 0
-    return f" Of those read, {words.number(n)} {'was' if n == 1 else 'were'} held back, identifiers included."
+    were = "column was" if n == 1 else "columns were"
+    return f" Of those read, {words.number(n)} {were} held back, identifiers included."
 
 
 COLUMNS = (

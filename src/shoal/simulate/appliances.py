@@ -21,7 +21,7 @@ class Appliance:
     """One kind of burst.
 
     Power in W and duration in hours are drawn between two limits; the hour and the probability of a day are given for
-    working days and for week-ends; `spread` is the standard deviation of the hour from day to day.
+    working days and for weekends; `spread` is the standard deviation of the hour from day to day.
     """
 
     name: str
@@ -79,7 +79,7 @@ def simulate_bursts(dice: Dice, clock: DayGrid, shift: Floats, use: Floats, at_h
 
     owned = owner[:, 0] < np.array([kind.owned for kind in APPLIANCES])
     power = owned * (watts[:, 0] + (watts[:, 1] - watts[:, 0]) * owner[:, 1])
-    # Some bake every day, some never: each household's own liking, between nearly nothing and twice the usual.
+    # Some bake every day, some never: each household has its own factor, from nearly 0 to twice the usual.
     liking = use * (0.1 + 1.8 * owner[:, 2])
     often = np.where(timer, chance, np.minimum(chance * liking[:, None], 0.97))
     runs = (luck[:, 0] < often) & at_home[:, :, None]

@@ -1,7 +1,6 @@
-"""Small businesses: segments.
+"""Small businesses: almost no load when closed, and a nearly constant one while open.
 
-Nearly nothing at night and at the week-end, nearly constant while open, a jump at either end, a break at noon in some.
-Hours and height of the jump are the subject's own.
+Some close at noon. Each has its own hours and its own load.
 """
 
 from __future__ import annotations

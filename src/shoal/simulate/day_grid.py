@@ -95,7 +95,7 @@ class DayGrid:
 def throw_noise(dice: Dice, clock: DayGrid) -> Floats:
     """Standard normal noise per hour, with more of it inside the hour where cells are finer (subjects, cells).
 
-    The inner noise has mean 0 in each hour, so the hour is the same whatever the cell. Throw it last: how many numbers
+    The inner noise has mean 0 in each hour, so the hour is the same for any cell. Draw it last: how many numbers
     it takes depends on the cell.
     """
     noise = dice.normal(24 * clock.days, 1)

@@ -24,14 +24,14 @@ CONDITIONS = (
     ("fracture", 75.0, 25.0),
     ("gout", 62.0, 12.0),
 )
-# Zipf: the r-th condition has weight 1/r^exponent. What age does to it has a floor: nothing is ruled out.
+# Zipf: the r-th condition has weight 1/r^exponent. Its factor for age has a floor: no condition is ruled out.
 ZIPF_EXPONENT = 0.9
 AGE_FLOOR = 0.15
 REGIONS = ("north", "east", "south", "west", "harbour", "hills", "valley", "old town")
 REGION_SHARES = np.array([0.2, 0.17, 0.15, 0.13, 0.12, 0.1, 0.08, 0.05])
 SEXES = ("female", "male")
 FEMALE = 0.53
-# Children, adults, old people: share, mean and deviation of the age. The old come more often than they are many.
+# Children, adults, old people: share, mean and deviation of the age. Old people come more often than others.
 AGES = ((0.2, 8.0, 5.0), (0.45, 40.0, 13.0), (0.35, 70.0, 10.0))
 OLDEST = 99
 # From Monday to Sunday, mean 1: Mondays are full, Sundays are for emergencies.
@@ -46,8 +46,8 @@ def events(
     """Simulate a stream of daily snapshots with quasi-identifiers and a skewed sensitive value.
 
     Each event has a date, an id, the quasi-identifiers age, sex and region, and the sensitive value "diagnosis": ten
-    conditions whose frequencies fall like a power of their rank (Zipf), each bent by age. The number of a day follows a
-    weekly cycle and varies more than a Poisson count; every day has at least one event.
+    conditions whose frequencies fall like a power of their rank (Zipf), each adjusted for age. The number of events
+    per day follows a weekly cycle and varies more than a Poisson count; every day has at least one event.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Leave readings out, the way meters do: half of them one by one, half in outages.
 
-A reading falls into an outage with probability missing/2, and otherwise is lost alone so often that both together
-make `missing`. Outages begin at random, also before the first instant, and last two readings or more, six hours longer
-on average, two days at most.
+A reading falls into an outage with probability missing/2, and otherwise is lost on its own, with the probability
+that makes the total `missing`. Outages begin at random, even before the first instant. They last at least two readings,
+about six hours more on average, and at most two days.
 """
 
 from __future__ import annotations

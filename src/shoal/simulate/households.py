@@ -20,7 +20,7 @@ from shoal.simulate.dice import Dice, between
 from shoal.simulate.weather import Weather
 
 # Log-scale spread of household size: the 5th and the 95th percentile of mean consumption differ by a
-# factor of 7 in winter and 4.5 in spring; in the Australian sample by 11, houses that stand empty included.
+# factor of 7 in winter and 4.5 in spring; in the Australian sample by 11, empty houses included.
 SIZE_SPREAD = 0.65
 # W, median: refrigerator, router, standby.
 STANDBY = 50.0
@@ -32,15 +32,15 @@ BUMPS = (
     ((9.0, 1.8), (13.0, 2.4), (19.4, 2.5)),
     ((9.6, 1.9), (13.0, 2.4), (19.2, 2.5)),
 )
-# Activity of a day by its type: week-ends 8 % above working days in the Australian sample, bursts included.
+# Activity of a day by its type: weekends 8 % above working days in the Australian sample, bursts included.
 DAY_LEVEL = np.array([1.0, 1.08, 1.12])
-# W/K below about 16 °C. All households have the first (pumps, longer hours in), some an electric heating. On average
+# W/K below about 16 °C. All households have the first (pumps, longer hours in), some electric heating. On average
 # 9 W/K or 2.5 % of a mean day per degree; the GEFCom zones show 2.8 %, with their lowest load near 17 °C as here.
 HEATING = (1.0, 6.0)
 ELECTRIC_HEATING = (20.0, 60.0)
 WITH_ELECTRIC_HEATING = 0.12
 HEATS_BELOW = 15.5
-# W/K above about 22 °C where there is a cooling; European homes have fewer than the GEFCom zones (5 % per degree).
+# W/K above about 22 °C with air conditioning, rarer in European homes than in the GEFCom zones (5 % per degree).
 COOLING = (15.0, 55.0)
 WITH_COOLING = 0.3
 COOLS_ABOVE = 22.0
@@ -80,7 +80,7 @@ def simulate_households(dice: Dice, clock: DayGrid, weather: Weather) -> Floats:
     # Long evenings at home run more appliances, but a family of four does not own four ovens.
     bursts = simulate_bursts(dice, clock, shift, size**0.7, at_home)
     if clock.cells_per_hour > 1:
-        # Thrown last, so that the hours are the same at every step; mean 1 inside each hour for the same reason.
+        # Drawn last, so that the hours are the same at every step; mean 1 inside each hour for the same reason.
         cells = np.exp(CELL_NOISE * dice.normal(24 * clock.days, clock.cells_per_hour))
         power *= (cells / cells.mean(axis=2, keepdims=True)).reshape(power.shape)
     power += bursts
@@ -97,7 +97,7 @@ def _daily_profile(traits: Floats, shift: Floats, clock: DayGrid) -> Floats:
         shape = np.repeat(night, clock.cells_per_day, axis=1)
         for bump, (hour, width) in enumerate(bumps):
             away = (clock.hours_of_day - hour - shift + 12.0) % 24.0 - 12.0
-            # At the week-end more people are in at noon.
+            # At weekends, more people are in at noon.
             at_noon = 1.5 if bump == 1 and day_type > 0 else 1.0
             shape += at_noon * weights[:, bump] * np.exp(-0.5 * (away / width) ** 2)
         profile[:, day_type] = DAY_LEVEL[day_type] * shape / shape.mean(axis=1, keepdims=True)
@@ -111,7 +111,7 @@ def _thermal(traits: Floats, normal: Floats, size: Floats, clock: DayGrid, weath
     felt = raw * weather.outside + (1 - raw) * weather.inert + warmer
     heating = between(HEATING, traits[:, 1]) * size
     electric = traits[:, 2] < WITH_ELECTRIC_HEATING
-    # The same throw, rescaled to [0, 1) among those who have it.
+    # The same draw, rescaled to [0, 1) among those who have it.
     heating += np.where(electric, between(ELECTRIC_HEATING, traits[:, 2] / WITH_ELECTRIC_HEATING), 0.0)
     cooled = traits[:, 3] < WITH_COOLING
     cooling = np.where(cooled, between(COOLING, traits[:, 3] / WITH_COOLING), 0.0)

@@ -43,7 +43,7 @@ def meters(
 ) -> Panel:
     """Simulate electricity meters, one series per subject, in Wh per step.
 
-    Three families: a *second-home* is almost constant; a *small-business* is nearly zero at night and at week-ends and
+    Three families: a *second-home* is almost constant; a *small-business* is nearly zero at night and at weekends and
     almost constant while open; a *household* follows the type of day, the hour, the season and a temperature shared by
     all, with its own shift of clock and temperature, and switches appliances on. No two households have the same seven
     daily totals of the first week, rounded to the thousand Wh; duplicates are drawn again. Panels shorter than a week

@@ -1,4 +1,4 @@
-"""Days of persons in an office: there or not there."""
+"""When people are in their office, day by day."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from shoal.simulate.day_grid import WEEKDAYS, DayGrid
 from shoal.simulate.dice import Dice, Stream, between, generator
 from shoal.simulate.gaps import missing_readings
 
-# Hours: when people come and how much that differs between them; how long they stay, lunch included.
+# Hours: when people come and how much that varies between them; how long they stay, lunch included.
 ARRIVAL, ARRIVAL_SPREAD = 8.6, 0.8
 STAY, STAY_SPREAD = 8.9, 0.6
 LUNCH, LUNCH_SPREAD = 12.2, 0.35
 LUNCH_HOURS = (0.4, 1.1)
-# Standard deviation in hours of a person's arrival from day to day: some set a clock by, some not.
+# Standard deviation in hours of a person's arrival from day to day: some are punctual, some are not.
 PUNCTUALITY = (0.1, 0.6)
-# Chances of a day off, of a fixed free weekday, of eating at the desk, of an hour or two at the week-end.
+# Chances of a day off, of a fixed free weekday, of eating at the desk, of an hour or two at the weekend.
 DAY_OFF = (0.02, 0.12)
 PART_TIME = 0.15
 AT_THE_DESK = 0.1
 AT_THE_WEEKEND = 0.03
-# Short absences: at most so many a day, the median minutes of one and its log-scale spread. The published building
+# Short absences: the largest number per day, the median minutes of one and its log-scale spread. The published building
 # data of the field has a median of 18 minutes and four stretches of presence a day.
 ABSENCES = 6
 ABSENCE_MINUTES, ABSENCE_SPREAD = 14.0, 0.9
@@ -43,7 +43,7 @@ def occupancy(
 
     A person has habits (mean arrival and its spread, length of stay, lunch time, how often away from the desk, perhaps
     a free weekday) and days that vary around them: arrival, absences, lunch break, absences, departure; days off and
-    week-ends are empty, but for a rare visit. A value tells whether the person is there at that minute.
+    weekends are empty, apart from a rare visit. A value says whether the person is there at that minute.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def occupancy(
         How many people. The panel has `n_subjects` times `days` series, so a person must be hidden among people and not
         among days.
     days, start
-        Consecutive days from a date on, week-ends included.
+        Consecutive days from a date on, weekends included.
     step
         Time between instants: "1min", "15min", or whole minutes; must divide a day. A coarser step misses short
         absences.
     missing
         Share of instants left out (NaN), half of them one by one, half in outages. At least 0, below 1.
     seed
-        Same arguments, same bytes. Each person draws from its own child of the seed.
+        Same arguments, same bytes. Each person has their own child of the seed.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def occupancy(
     missing = as_missing(missing)
     seed = as_count("seed", seed, at_least=0)
 
-    # Values are momentary, so instants and not cells: the clock's grid is not used.
+    # Values are momentary, so they are for instants, not cells: the grid of cells is not used.
     instants = np.arange(clock.steps_per_day) * clock.step / 60
     values = np.empty((n_subjects, clock.days, clock.steps_per_day))
     size = max(1, PERSON_DAYS_PER_BLOCK // clock.days)
@@ -125,7 +125,7 @@ def _presence(dice: Dice, clock: DayGrid, instants: Floats) -> Bools:
     off = (luck[:, 0] < between(DAY_OFF, traits[:, 2])) | (clock.weekdays == free_weekday)
     weekend = clock.weekdays >= 5
     visit = weekend & (luck[:, 1] < AT_THE_WEEKEND)
-    # A visit at the week-end takes an hour or two and no lunch.
+    # A visit at the weekend takes an hour or two and no lunch.
     departure = np.where(visit, arrival + 0.5 + 1.5 * luck[:, 2], departure)
 
     # At least an hour at the desk before lunch and after it.
@@ -135,7 +135,7 @@ def _presence(dice: Dice, clock: DayGrid, instants: Floats) -> Bools:
 
     there = _during(arrival, departure, instants) & (np.where(weekend, visit, ~off))[:, :, None]
     there &= ~(_during(noon, noon + pause, instants) & goes_out[:, :, None])
-    # Some persons sit still, some have a meeting every hour.
+    # Some people sit still, some have a meeting every hour.
     restless = 0.1 + 0.7 * traits[:, 4]
     for slot in range(ABSENCES):
         leaves = arrival + absent_at[:, :, slot] * (departure - arrival)

@@ -1,10 +1,10 @@
-"""Curves drawn from a release of scenarios: they belong to nobody, and behave like the readings of a group.
+"""Curves drawn from a release of scenarios: they belong to nobody, but behave like the readings of a group.
 
     z  ~ a stationary normal process with the published rank correlations
     x[t] = mean[g, t] + spread[g] * Z[g, t](Φ(z[t]))
 
-The correlations are those of a process wherever a spectrum of theirs is not negative. Where rounding has made it so, it
-is cut off at 0 (Davies and Harte).
+The correlations define a process if their spectrum is not negative. Where rounding has made it negative, it is set to 0
+(Davies and Harte).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _draw(published: Scenarios, groups: Ints, rng: np.random.Generator) -> Float
 
 
 def _amplitudes(lagged: Floats) -> Floats:
-    """What white noise is multiplied with, by frequency, to have these correlations and variance 1."""
+    """Factors of white noise, by frequency, that give it these correlations and variance 1."""
     around = np.concatenate([lagged, lagged[:, -2:0:-1]], axis=1)
     power = np.clip(np.fft.rfft(around, axis=1).real, 0.0, None)
     variance = np.fft.irfft(power, n=around.shape[1], axis=1)[:, :1]

@@ -15,7 +15,7 @@ from shoal.kernels.arrays import Floats
 def mean_power(starts: Floats, ends: Floats, watts: Floats, n_cells: int, cell_hours: float) -> Floats:
     """Mean power per cell (subjects, cells) from stretches (subjects, stretches) in hours since the start.
 
-    What lies outside the grid is cut off, stretches without power cost nothing.
+    Parts outside the grid are cut off; stretches without power cost nothing.
     """
     n_subjects = len(watts)
     rows, columns = np.nonzero(watts)
@@ -31,5 +31,5 @@ def mean_power(starts: Floats, ends: Floats, watts: Floats, n_cells: int, cell_h
         jumps += np.bincount(flat, weights=part, minlength=jumps.size)
         jumps += np.bincount(flat + 1, weights=height - part, minlength=jumps.size)
     levels = np.cumsum(jumps.reshape(n_subjects, -1), axis=1)[:, :n_cells]
-    # Summing jumps leaves specks around zero.
+    # Summing jumps leaves rounding errors around zero.
     return np.maximum(levels, 0.0)

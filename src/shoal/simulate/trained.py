@@ -28,7 +28,7 @@ LEAST_DAYS = 28
 WITH_QUANTILE = 0.2  # of the models
 QUANTILES = (0.1, 0.9)
 TEMPERATURES = (1, 3)  # how many raw and how many smoothed ones a model has, at least and at most
-SMOOTHING = (0.95, 0.995)  # what stays of a smoothed temperature from hour to hour
+SMOOTHING = (0.95, 0.995)  # how much of a smoothed temperature carries over from hour to hour
 TRAINED = 8760  # hours: a year, from a random hour on
 FITTED = 2000  # of these hours, drawn at random: a quantile takes a linear program
 HOURS_MOVED = 2  # at most, so that the paper's example is the typical draw
@@ -48,8 +48,8 @@ def trained_households(
 ) -> Panel:
     """Simulate households from additive models of temperature and calendar, trained on measured loads; in Wh per hour.
 
-    Their curves are smooth: unlike in `meters`, no appliance is switched on. They follow the loads they were trained
-    on, so give sums over many people, such as the zones of a grid, and not single meters. No two households have the
+    The curves are smooth: unlike in `meters`, no appliance is switched on. They follow the loads they were trained
+    on, so give sums over many people, such as the zones of a grid, not single meters. No two households have the
     same seven daily totals of the first week, rounded to the thousand Wh.
 
     Parameters
@@ -153,11 +153,11 @@ class Region:
 
     @property
     def n_hours(self) -> int:
-        """Hours with a load and a temperature everywhere."""
+        """Hours for which all zones have a load and all stations a temperature."""
         return int(self.loads.shape[1])
 
     def first_hour(self, days: int) -> int:
-        """Where the last so many whole days begin; a little is left behind them, for clocks that are moved."""
+        """Where the last `days` whole days begin, with a margin after them for shifted clocks."""
         return ((self.n_hours - HOURS_MOVED) // 24 - days) * 24
 
 
@@ -173,7 +173,7 @@ class _Model:
     regression: Any
 
     def forecast(self, at: Ints, hours: int, degrees: float) -> Floats:
-        """The load at these hours, with the calendar moved by some hours and temperatures by some degrees."""
+        """The load at these hours, with the calendar shifted by some hours and temperatures by some degrees."""
         found: Floats = self.regression.predict(self.design(at, hours, degrees))
         return found
 
@@ -190,7 +190,7 @@ class _Model:
 
 def _train(region: Region, until: int, rng: np.random.Generator) -> _Model:
     """A model of a random zone, with random temperatures, on random hours of a random year before an hour."""
-    from sklearn.linear_model import QuantileRegressor, Ridge  # late: other simulators do without
+    from sklearn.linear_model import QuantileRegressor, Ridge  # imported here: other simulators do not need it
     from sklearn.preprocessing import SplineTransformer
 
     n_stations = len(region.temperatures)

@@ -5,7 +5,7 @@
 
 Households come in order of their number; one whose signature an earlier one has is drawn again, on its own, until it
 differs from all before it. So a household never depends on those after it. A panel shorter than a week has no weekly
-signature and is left as drawn: on a single day there are only some thirty totals to go round.
+signature and is left as drawn: a single day has only about thirty different totals.
 """
 
 from __future__ import annotations

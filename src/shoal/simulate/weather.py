@@ -17,7 +17,7 @@ DAILY_SWING = 4.0
 # Daily departures from the season: 4 °C and a correlation of 0.7 from day to day, as at the GEFCom 2012 stations.
 DEPARTURE = 4.0
 PERSISTENCE = 0.7
-# Walls remember about a day.
+# Walls store about a day of heat.
 INERTIA_HOURS = 24.0
 _WARM_UP_DAYS = 14
 
@@ -33,7 +33,7 @@ class Weather:
 def simulate_weather(clock: DayGrid, seed: int) -> Weather:
     """Season, time of day and an autoregressive departure per day.
 
-    Drawn day after day, so the first days stay the same when more are simulated, and hourly whatever the step.
+    Drawn day by day, so the first days stay the same if more are simulated, and hourly at any step.
     """
     n_days = _WARM_UP_DAYS + clock.days + 1
     longer = DayGrid(clock.start - _WARM_UP_DAYS, n_days, 60)
