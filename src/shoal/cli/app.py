@@ -12,9 +12,8 @@ import warnings
 from functools import cache
 from importlib.metadata import entry_points, version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -50,7 +49,7 @@ INTERRUPTED = 130
 class _Commands(TyperGroup):
     """A list of commands with whole summaries, on as many lines as they need."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the name and the first sentence of each command."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):

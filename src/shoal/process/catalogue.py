@@ -16,7 +16,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from shoal import attacks, guarantees, methods, utility
 from shoal.errors import ParameterError
 
-
 _NUMBERS = {"int_": "a whole number", "float_": "a number"}
 """How kinds of errors about numbers begin, and what was wanted."""
 

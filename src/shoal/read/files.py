@@ -23,14 +23,14 @@ from shoal.read.source_files import SourceFile, kind_of_bytes, shown
 from shoal.read.tables import SourceTable, plain, rows_per_batch
 
 _FEW_LINES = 1000
-"""Line breaks inside entries up to which all is well."""
+"""Line breaks inside entries that are accepted without a closer look."""
 
 
 @dataclass(frozen=True)
 class TextCounts:
     """Counts of quotation marks and lines in a file without zero bytes.
 
-    An open quotation mark swallows every row below it into one entry, and nobody notices if that column is not read.
+    An unclosed quotation mark turns every row below it into one entry, unnoticed if that column is not read.
     """
 
     path: Path
@@ -156,9 +156,8 @@ class FileTable(SourceTable):
         self.files = list(files)
         headers = [self._checked(position, lambda f=file: self._header(f)) for position, file in enumerate(files)]
         if blank := sum(not header for header in headers):
-            raise InputError(
-                f"{blank} of {len(files)} files at {source} have no columns: the first line must name them."
-            )
+            which = f"{source} is empty" if len(files) == 1 else f"{blank} of {len(files)} files at {source} are empty"
+            raise InputError(f"{which}: there must be at least a line that names the columns, and readings below it.")
         if len(headers[0]) > _MOST_COLUMNS:
             raise InputError(
                 f"The table has {len(headers[0])} columns, more than {_MOST_COLUMNS}. Write it as a long table, with "
@@ -320,7 +319,7 @@ def _separator(line: str) -> str:
 
 
 def _has_rows(file: SourceFile, n_lines: int) -> bool:
-    # pyarrow calls a file that ends after the skipped lines damaged; to us it is a table without rows.
+    # pyarrow treats a file that ends after the skipped lines as damaged; here it is a table without rows.
     with file.open() as stream:
         for _ in range(n_lines):
             while (part := stream.readline(_CSV_BLOCK)) and not part.endswith(b"\n"):
