@@ -12,6 +12,7 @@ import polars as pl
 from stream_processes import PATIENCE, PRELOAD
 
 OPTIONS = ["--k", 3, "--spare", 1, "--format", "csv"]
+NLK_OPTIONS = ["--method", "nlk", "--n", 1, "--l", 3, "--k", 3, "--alone", 1, "--format", "csv"]
 N_DAYS = 3
 
 
@@ -50,11 +51,11 @@ def run(arguments, kill_at, told):
             Path(f"{told}.steps").write_text(str(done))
 
 
-def start(folder, source, name, kill_at=0):
+def start(folder, source, name, kill_at=0, options=OPTIONS):
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     places = ["--private", folder / f"private-{name}", "-o", folder / f"out-{name}"]
-    arguments = [str(word) for word in ("grow", source, *OPTIONS, *places)]
+    arguments = [str(word) for word in ("grow", source, *options, *places)]
     process = context.Process(target=run, args=(arguments, kill_at, str(folder / f"told-{name}")))
     process.start()
     return process
