@@ -64,7 +64,7 @@ BAD = {
         "quotation mark in a file is never closed",
     ),
     "mixed encodings": (lambda: HEADER + "ä,1,2,x\n".encode() + ROW * 9 + "ä,1,2,x\n".encode("cp1252"), "UTF-8"),
-    "empty": (lambda: b"", "no columns"),
+    "empty": (lambda: b"", "is empty"),
     "only a header": (lambda: HEADER, "The table is empty"),
     "times beyond 64 bits": (lambda: HEADER + b"a,9223372036854775808,1,x\nb,9223372036854775808,1,x\n", "time"),
     "times at the edge of 64 bits": (lambda: HEADER + b"a,9223372036854775807,1,x\na,-9223372036854775808,1,x\n", "."),

@@ -123,6 +123,8 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, ro
     cross_b = room[2]  # |x[j] - m(A)|
     best = 0.0  # what a gain must exceed
     best_i = best_j = -1
+    most_gain = -np.inf  # the largest of each: they rule out most rows of A without looking at those of B
+    most_reach = most_cross = 0.0
     j = s.first[b]
     for q in range(n_b):
         rows_b[q] = j
@@ -130,6 +132,9 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, ro
         gain_b[q] = s.own[j] - to_a
         reach_b[q] = np.sqrt(s.own[j])
         cross_b[q] = np.sqrt(to_a)
+        most_gain = max(most_gain, gain_b[q])
+        most_reach = max(most_reach, reach_b[q])
+        most_cross = max(most_cross, cross_b[q])
         if n_b > k:
             gain = n_b / (n_b - 1.0) * s.own[j] - n_a / (n_a + 1.0) * to_a
             if gain > best and gain > _rounding(s.own[j] + to_a, noise):
@@ -148,7 +153,9 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, ro
         gain_i = s.own[i] - to_b
         reach = np.sqrt(s.own[i])
         cross = np.sqrt(to_b)
-        for q in range(n_b):
+        way = min(reach + most_cross, cross + most_reach)
+        may_gain = gain_i + most_gain + share * way * way > best
+        for q in range(n_b if may_gain else 0):
             way = min(reach + cross_b[q], cross + reach_b[q])  # |x[i] - x[j]| at most: over m(A), over m(B)
             if gain_i + gain_b[q] + share * way * way <= best:
                 continue
