@@ -50,6 +50,27 @@ def test_columns_that_are_not_published_are_named_to_the_publisher_alone(meters,
         assert "postcode" not in (meters / "out" / name).read_text()
 
 
+def test_columns_of_a_messy_file_that_are_not_published_are_named_too(meters, capsys):
+    """Decimal commas, dates by day and month: its columns are recognised, not found by name."""
+    table = pl.read_parquet("x.parquet")
+    day = table["time"].dt.strftime("%d.%m.%Y %H:%M").alias("Zeit")
+    reading = table["value"].cast(pl.String).str.replace(".", ",", literal=True).alias("Verbrauch kWh")
+    flags = [pl.lit("A").alias(f"Flag {n}") for n in range(20)]
+    messy = table.select(pl.col("id").alias("Zaehler"), day, reading, pl.lit("nachts").alias("Tarif"), *flags)
+    messy.write_csv("x.csv", separator=";")
+    capsys.readouterr()
+    arguments = ["x.csv", "--method", "microaggregation", "--k", "10"]
+    assert run(["anonymize", *arguments, "-o", "out"]) == 0
+    shown = capsys.readouterr().out
+    row = next(line for line in shown.splitlines() if line.startswith("held back"))
+    assert row.split(maxsplit=2)[2] == f"Tarif, {', '.join(f'Flag {n}' for n in range(10))} and 10 more"
+    assert "nachts" not in shown
+    assert run(["anonymize", *arguments, "-o", "again", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["held_back"] == ["Tarif", *(f"Flag {n}" for n in range(20))]
+    for name in ("release.json", "report.html"):
+        assert "Tarif" not in (meters / "out" / name).read_text()
+
+
 def test_an_edited_value_exits_1_and_names_the_position(meters, capsys):
     anonymize("-o", "out")
     table = pl.read_parquet("out/data.parquet")

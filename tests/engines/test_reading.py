@@ -58,6 +58,7 @@ def assert_same(blocks, panel):
     )
     assert blocks.roles == panel.roles
     assert blocks.origin == panel.origin
+    assert blocks.origin.unread == panel.origin.unread
 
 
 def outcome(read):

@@ -99,7 +99,7 @@ def grow(
 
 
 def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
-    from shoal.cli.sentences import ledger_line
+    from shoal.cli.sentences import ledger_line, names_line
 
     last = f", the last is {summary['last']}" if summary["last"] else ""
     groups = "" if summary["groups"] is None else f" in {summary['groups']} groups"
@@ -113,7 +113,7 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
         *_warnings(summary["new"]),
     ]
     if summary["held_back"]:
-        rows.append(("held back", ", ".join(summary["held_back"])))
+        rows.append(("held back", names_line(summary["held_back"])))
     if "ledger" in summary:
         rows.append(("ledger", ledger_line(**summary["ledger"], recorded=summary["written"])))
     if summary["without"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +126,7 @@ ROWS: tuple[Row, ...] = (
         lambda t: bool(t.certificate["columns"].get("attributes")),
         lambda t: f"{', '.join(t.certificate['columns']['attributes'])} (the same for everyone in a group)",
     ),
-    Row("held back", lambda t: bool(t.certificate.get("held_back")), lambda t: ", ".join(t.certificate["held_back"])),
+    Row("held back", lambda t: bool(t.certificate.get("held_back")), lambda t: names_line(t.certificate["held_back"])),
     # Other measures are in the certificate and the report.
     Row("information-loss", lambda t: "information-loss" in t.certificate["utility"], lambda t: _score(t)),
     Row("window-error", lambda t: "window-error" in t.certificate["utility"], lambda t: _score(t, "window-error")),
@@ -171,6 +171,15 @@ def release_figures(certificate: Mapping[str, Any]) -> dict[str, Any]:
         *("utility", "risk", "files", "kept", "held_back", "ledger", "dominance"),
     )
     return {name: certificate[name] for name in names if name in certificate}
+
+
+def names_line(names: Sequence[str]) -> str:
+    """List names of columns; of many, the first ones."""
+    few = names if len(names) <= _MOST_NAMES else names[: _MOST_NAMES - 1]
+    return ", ".join(few) + (f" and {len(names) - len(few)} more" if len(few) < len(names) else "")
+
+
+_MOST_NAMES = 12
 
 
 def ledger_line(file: str, earlier: int, recorded: int = 1) -> str:

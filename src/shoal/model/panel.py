@@ -38,7 +38,7 @@ class Origin:
     shape: FrameShape | None = field(default=None, repr=False, compare=False)
     """The frame it came in. Not certified: names of columns may be identifiers."""
     unread: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """Columns of a long table that nobody asked for. Not certified either."""
+    """Columns that nobody asked for. Not certified either."""
 
 
 class Panel:

@@ -99,7 +99,7 @@ class Canonical(SourceTable):
         self.n_not_readings = self.n_beyond = self.n_read = self.n_infinite = 0
         self.is_counted = False
         self.n_wrong, self._stamp_readers, self.words = {}, {}, Counter()
-        positions = self._positions()
+        positions = self.positions()
         for batch in self._source.batches(positions):
             held = dict(zip(positions, batch, strict=True))
             rows = self._normalise(held)
@@ -111,7 +111,8 @@ class Canonical(SourceTable):
                 yield [rows[c].slice(start, step) for c in columns]
         self.is_counted = True
 
-    def _positions(self) -> list[int]:
+    def positions(self) -> list[int]:
+        """Columns of the source that it reads."""
         guess = self.guess
         wanted = [*guess.time.keys, *guess.channel, *guess.values, *self._static]
         wanted += [p for block in guess.blocks for p in block.positions]

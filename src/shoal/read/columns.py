@@ -99,6 +99,11 @@ class Placement:
             roles |= {column.name: role for column in columns if column is not None}
         return Roles(roles)
 
+    def unread(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Columns of a long table that have no role. In a wide one, names may be times or people."""
+        roles = self.roles()
+        return tuple(name for name in names if name not in roles) if self.layout is Layout.LONG else ()
+
 
 def parse_request(*, id: Any, time: Any, value: Any, subject: Any, quasi: Any, sensitive: Any, other: Any) -> Request:
     """Check the names as given."""

@@ -100,6 +100,10 @@ class LongForm:
         """What was understood, for the account."""
         return self.way.settings() if isinstance(self.way, Recognised) else {}
 
+    def unread(self) -> tuple[str, ...]:
+        """Columns that nobody asked for."""
+        return self.way.unread() if isinstance(self.way, Recognised) else self.plan.unread(self.source.names)
+
     def told(self) -> tuple[str, ...]:
         """Notes to the publisher; complete when all rows were read."""
         understood = self.way.told() if isinstance(self.way, Recognised) else ()

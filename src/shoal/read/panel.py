@@ -224,9 +224,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     if plan.layout is Layout.WIDE:
         settings.setdefault("shape", "column-per-series" if plan.id is None else "row-per-series")
     roles = plan.roles()
-    # In other layouts, names of columns are times or people.
-    is_named = plan.layout is Layout.LONG and not isinstance(way, Recognised)
-    unread = tuple(name for name in table.names if name not in roles) if is_named else ()
+    unread = way.unread() if isinstance(way, Recognised) else plan.unread(table.names)
     origin = Origin(table.kind, table.sha256, draft.n_rows, settings | draft.account, told, found, unread)
     return draft.panel(roles, origin)
 

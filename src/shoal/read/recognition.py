@@ -320,6 +320,16 @@ class Recognised:
             guessed=False,
         )
 
+    def unread(self) -> tuple[str, ...]:
+        """Columns with entries that are in no reading, time or role; by place where the table does not name them."""
+        found = self.guess
+        if found.shape is TableShape.COLUMN_PER_SERIES or isinstance(self.source, DefinedTable):
+            return ()  # names may be people, or are not the table's
+        told = (Part.END, Part.UNIT, Part.CHANNEL, Part.EMPTY)  # they say what the others mean, or nothing
+        used = {*self.table.positions(), *(p for p, (role, _) in found.roles.items() if role in told)}
+        names = enumerate(self.source.names)
+        return tuple(dict.fromkeys(name or f"column {p + 1}" for p, name in names if p not in used))
+
     def settings(self) -> dict[str, str]:
         """What was found, for the account of reading."""
         found = self.guess

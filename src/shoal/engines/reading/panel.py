@@ -126,6 +126,7 @@ def _read_form(engine: Engine, form: LongForm, folder: Path, settings: Mapping[s
         sha256=form.source.sha256,
         reading={**origin.reading, **form.account()},
         told=(subjects, *form.told(), *growing),
+        unread=form.unread(),
     )
     return _with_origin(replace(series, whole=replace(series.whole, timezone=form.shown_zone)), origin)
 
@@ -216,7 +217,8 @@ def read_series(
         find_zone(timezone)
     settings = {"missing": option_text(missing), "timezone": timezone, "sql": False}
     place = os.fspath(path)
-    plan = place_columns(engine.read(place).schema.names, request, shape)
+    names = engine.read(place).schema.names
+    plan = place_columns(names, request, shape)
     _refuse_names(plan)
     _refuse_other_columns(place)
     if plan.subject is not None:
@@ -224,7 +226,7 @@ def read_series(
     read = (read_long if plan.layout is Layout.LONG else read_wide)(engine, place, plan, rules, timezone)
     found = _finish(engine, read, plan, rules, policies, settings)
     files = tuple(_digests(engine, place, digests))
-    return _with_origin(found, replace(_origin(found), sha256=files))
+    return _with_origin(found, replace(_origin(found), sha256=files, unread=plan.unread(names)))
 
 
 def _origin(series: SeriesTable) -> Origin:
