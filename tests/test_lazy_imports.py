@@ -32,6 +32,14 @@ def test_features_and_measures_load_neither_scikit_learn_nor_wavelets():
     assert not {"sklearn", "pywt", "joblib"} & loaded
 
 
+def test_methods_and_releases_load_no_solver_and_no_distributions():
+    loaded = loaded_after(
+        "import shoal.methods, shoal.release, shoal.simulate, shoal.labels, shoal.streams, shoal.ledger"
+    )
+    assert "shoal.methods.loss_bound" in loaded
+    assert not {"scipy.optimize", "scipy.stats", "scipy.signal"} & loaded
+
+
 def test_every_public_name_can_be_had():
     import shoal
 

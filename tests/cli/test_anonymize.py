@@ -379,7 +379,7 @@ def test_terminal_certificate_and_report_count_lines_that_are_not_rows(meters, c
     (meters / "files").mkdir()
     for n, (_, part) in enumerate(table.group_by(pl.col("time").dt.date(), maintain_order=True)):
         lines = part.write_csv(separator=";", datetime_format="%d.%m.%Y %H:%M").splitlines()
-        text = "\n".join([*lines[:20], *["Mustermann 4711"] * n, *lines[20:], "Ende"])
+        text = "\n".join([*lines[:20], *["Mustermann 4711"] * n, *lines[20:], "Schluss"])
         (meters / "files" / f"{n}.csv").write_text(text + "\n")
     capsys.readouterr()
     assert run(["anonymize", "files/*.csv", "--k", "10", "-o", "out", *engine]) == 0

@@ -11,4 +11,4 @@ def test_what_was_done_to_readings_is_told(tmp_path):
     told = []
     found = list(stretches(tmp_path / "x.parquet", {}, every="2", known=lambda sha256: False, tell=told.append))
     assert [arrived.panel.values.tolist() for arrived in found] == [[[1.0, 2.0]], [[3.0, 4.0]]]
-    assert told == ["Exact repeats taken once: 1."]
+    assert told == ["x.parquet: Exact repeats taken once: 1."]

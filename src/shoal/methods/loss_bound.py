@@ -22,8 +22,6 @@ each group loses at least the sum of S / (2 k) over its rows.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csc_array
 
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.triples import violated_triples
@@ -83,6 +81,9 @@ def _near_triples(distances: Floats) -> Ints:
 
 def _solved(distances: Floats, triples: Ints) -> Floats:
     """The dual of covering every row with triples at the least loss."""
+    from scipy.optimize import linprog  # late: 0.3 s in every process that loads the methods
+    from scipy.sparse import csc_array
+
     i, j, l = triples.T
     losses = (distances[i, j] + distances[i, l] + distances[j, l]) / 3.0
     columns = np.repeat(np.arange(len(triples)), 3)

@@ -16,7 +16,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from shoal.methods.aggregates import groups_of
 from shoal.methods.algorithms import Grouping
@@ -79,6 +78,8 @@ def pool_shape(x: Floats, means: Floats, spreads: Floats, n_levels: int) -> Floa
 
 def lagged_correlations(deviations: Floats) -> Floats:
     """The correlation of normal scores so many instants apart, over all rows and instants."""
+    from scipy import stats  # late: 0.4 s in every process that loads the methods
+
     n, n_instants = deviations.shape
     scores = stats.norm.ppf((stats.rankdata(deviations, axis=0) - 0.5) / n)
     spectrum = np.square(np.abs(np.fft.rfft(scores, n=2 * n_instants, axis=1))).sum(axis=0)

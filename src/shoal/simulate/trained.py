@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
 from shoal.errors import ParameterError
 from shoal.kernels.arrays import Floats, Ints
@@ -211,5 +210,7 @@ def _train(region: Region, until: int, rng: np.random.Generator) -> _Model:
 
 
 def _smoothed(x: Floats, kept: float) -> Floats:
+    from scipy.signal import lfilter  # late: it loads most of SciPy
+
     found: Floats = lfilter([1.0 - kept], [1.0, -kept], x, zi=[kept * x[0]])[0]
     return found
