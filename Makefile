@@ -54,7 +54,7 @@ test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
 test: setup system
 	@$(MAKE) --no-print-directory check >$(VENV)/check.log 2>&1 & checks=$$!; \
-	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) --dist loadscope --no-loadscope-reorder; tests=$$?; \
+	$(BIN)/pytest --numprocesses $$(($$(env -u OMP_NUM_THREADS nproc) + 1)) --dist loadscope --no-loadscope-reorder; tests=$$?; \
 	wait $$checks; checks=$$?; cat $(VENV)/check.log; exit $$((tests | checks))
 
 # Long proofs: kills, fuzzed files and requests, enumerations, experiments at small size. A table in the end, which

@@ -164,7 +164,7 @@ def test_data_and_folder_can_be_given_on_the_command_line(folder, capsys):
     [
         (("name: microaggregation", "name: magic"), "Unknown method 'magic'"),
         (("points: 5", "rumours: 5"), "Unknown attack 'rumours'"),
-        (("points: 5", "points: none"), "Option n of known-points"),
+        (("points: 5", "points: none"), "n of known-points must be a whole number"),
         (("knows: {points: 5, totals: day}", "knows: {}"), "an adversary who knows nothing is not a test"),
         (("information-loss", "beauty"), "Unknown measure 'beauty'"),
         (("k: {search: [3, 6, 9]}", "q: 3"), "Unknown option q for microaggregation"),
