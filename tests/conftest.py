@@ -2,6 +2,8 @@
 
 import os
 import re
+import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +49,34 @@ class ByEngine(LoadScopeScheduling):
             return "sentences"
         on = re.search(r"[\[_-](spark|cluster)", test) if "engines/" in file else None
         return "on Spark" if on or file.endswith("test_structured_streaming.py") else file
+
+
+def collected(config):
+    """The file that the first of several processes makes when it has collected the tests; None if there is one."""
+    worker = getattr(config, "workerinput", None)
+    return None if worker is None else Path(tempfile.gettempdir()) / f"collected-{worker['testrunuid']}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    """Let the first process compile the tests: all of them at once would compile each file several times."""
+    mark = collected(session.config)
+    if mark is not None and session.config.workerinput["workerid"] != "gw0":
+        until = time.monotonic() + 120
+        while not mark.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+
+
+def pytest_collection_finish(session):
+    mark = collected(session.config)
+    if mark is not None and session.config.workerinput["workerid"] == "gw0":
+        mark.touch()
+
+
+def pytest_sessionfinish(session):
+    mark = collected(session.config)
+    if mark is not None:
+        mark.unlink(missing_ok=True)
 
 
 @pytest.hookimpl(optionalhook=True)

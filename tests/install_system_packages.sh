@@ -5,6 +5,7 @@ wanted=""
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || wanted="$wanted postgresql"
 command -v openssl >/dev/null 2>&1 || wanted="$wanted openssl"
 command -v chromium >/dev/null 2>&1 || wanted="$wanted chromium"
+command -v chromium-headless-shell >/dev/null 2>&1 || wanted="$wanted chromium-headless-shell"
 command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ] || wanted="$wanted mosquitto"
 java_version() { "$1" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1; }
 java=""
@@ -23,4 +24,6 @@ apt-get update -qq
 jre=openjdk-17-jre-headless
 apt-cache show "$jre" >/dev/null 2>&1 || jre=openjdk-21-jre-headless
 wanted=$(echo "$wanted" | sed "s/ java\$/ $jre/")
+# Not every Debian has it; the tests do with Chromium then.
+apt-cache show chromium-headless-shell >/dev/null 2>&1 || wanted=$(echo "$wanted" | sed "s/ chromium-headless-shell//")
 apt-get install -y -qq --no-install-recommends $wanted >/dev/null

@@ -8,7 +8,8 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
-CHROMIUM = shutil.which("chromium")
+# The shell draws the same pages in a quarter of the processor time.
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 
 @contextmanager
