@@ -70,6 +70,9 @@ def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark:
     lines = [
         f"# The arithmetic for {given.meters:,} meters × {length:,} readings",
         "",
+        "See how long a release of this many meters would take on a stated cluster, and how much memory and disk it "
+        "would need, to plan your own.",
+        "",
         f"Written by `{command}`; do not edit. [Scale](../scale.md) says how to run it.",
         "",
         f"Measured in processor time of one core ({platform.machine()}, Python {platform.python_version()}): "
