@@ -139,7 +139,7 @@ def main() -> None:
         "See how much more a distribution reveals about a group than its mean, and how realistic its curves are.",
         "",
         f"Written by `python experiments/scenarios.py --series {given.series}`; do not edit. What is published is "
-        "described [beside the method](../methods/microaggregation.md#scenarios).",
+        "described [with the method](../methods/microaggregation.md#scenarios).",
         "",
         "## Distributions",
         "",
@@ -153,10 +153,10 @@ def main() -> None:
         "",
         "## Drawn curves",
         "",
-        "As many curves as there are meters, drawn by `simulate.from_release(release, at_least=0)`, beside the means "
-        "of the groups. Errors of the load duration, the ramps and the height of the daily peaks of the sum; then the "
-        "spread of totals and the median highest reading of a series, as a share of the originals'. Errors of 0 and "
-        "shares of 1 are best.",
+        "As many curves as there are meters, drawn by `simulate.from_release(release, at_least=0)`, next to the "
+        "means of the groups. Errors of the load duration, the ramps and the height of the daily peaks of the sum; "
+        "then the spread of totals and the median highest reading of a series, as a share of the originals'. Errors "
+        "of 0 and shares of 1 are best.",
         *table(
             ["set", "k", "published", "load duration", "ramps", "peaks of the sum", "spread of totals", "peak"],
             [row for name, panel in sets.items() for row in drawn_curves(name, panel)],

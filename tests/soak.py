@@ -77,7 +77,7 @@ and `together` is not in the table: their processes are forked from a server.
 Findings become ordinary tests and are fixed; a row counts them until its group is run again. Groups that are not in
 the table were not run.
 
-| group | what was tried | how often | findings | minutes | of the processor | SOAK | date |
+| group | what was tried | how often | findings | minutes | processor minutes | SOAK | date |
 |---|---|---|---|---|---|---|---|
 """
 
