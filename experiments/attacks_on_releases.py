@@ -87,13 +87,13 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         "See how often each attack succeeds on releases of simulated and real meters, and which releases withstand it.",
         f"Written by `python experiments/attacks_on_releases.py {options}`, with every figure and table; do not edit. "
         f"It took {results.seconds / 60:.1f} minutes of one core.",
-        "What each attack holds and what a figure means is said under [attacks](../attacks.md).",
-        f"In short: of {len(asked)} things that must show, {good} show on every set.",
+        "[Attacks](../attacks.md) explains what each attack knows and what a figure means.",
+        f"In short: of {len(asked)} expected results, {good} appear on every set.",
         *data_section(results.sets, given.seed),
-        "## What must show",
+        "## Expected results",
         RULES,
         answers_table(asked),
-        "## What else was found",
+        "## Other results",
         answers_table(others),
         "## Links to single series",
         "Chance of success in %, in brackets the prosecutor's figure, the mean of the links that look best.",
@@ -158,10 +158,11 @@ def links_table(results: Results) -> str:
 def how_membership(results: Results) -> str:
     """What both adversaries know."""
     return (
-        "Half of the series are published. Both adversaries hold every reading of everybody. One knows of half of the "
-        "people whether they are in, and is judged by the rest; the other knows of nobody, but knows the method and "
-        f"makes {results.plan.shadows} shadow releases (`Membership(shadows={results.plan.shadows})`). Right answers "
-        "in %, with the 95 % interval; guessing gives 50."
+        "Half of the series are published. Both adversaries know every reading of everyone. One knows for half of the "
+        "people whether they are in the release, and is judged on the rest; the other knows this for nobody, but "
+        f"knows the method and makes {results.plan.shadows} shadow releases "
+        f"(`Membership(shadows={results.plan.shadows})`). Right answers in %, with the 95 % interval; guessing gives "
+        "50."
     )
 
 
@@ -180,11 +181,12 @@ def how_outliers(results: Results) -> str:
     """How outliers are looked for, and what a trial had found."""
     return (
         f"{results.plan.outliers} outliers are injected (`inject_outliers`) and as many others are kept out. An "
-        f"outlier counts as found where a published mean is within {NEAR_BY:g} of its norm; in %, with the 95 % "
-        "interval. What is found of those injected beyond the others, the release gives away. *Nearer* is the chance "
-        "that a mean is nearer to an outlier injected than to another, as a share of their norms: 50 % where nothing "
-        "is given away. An earlier trial with other outliers, by OpenSynth's recipe, had 77 against 49 % at k = 3 and "
-        "50 against 50 % at k = 10; those of `inject_outliers` are like nobody's, so that hardly any mean is as near."
+        f"outlier counts as found if a published mean is within {NEAR_BY:g} of its norm; in %, with the 95 % interval. "
+        "What is found among the injected ones beyond the others comes from the release. *Nearer* is the chance that "
+        "a mean is nearer to an injected outlier than to another, as a share of their norms: 50 % means that the "
+        "release reveals nothing. An earlier trial with other outliers, by OpenSynth's recipe, had 77 against 49 % at "
+        "k = 3 and 50 against 50 % at k = 10; those of `inject_outliers` resemble nobody, so hardly any mean is as "
+        "near."
     )
 
 
@@ -216,9 +218,9 @@ def how_subsets(results: Results) -> str:
         f"Means of at least {plan.members} among up to {plan.candidates} candidates, whose totals are all known, with "
         "independent Gaussian noise on every reading of every mean, as a share of it. *Exactly*: sets whose sums fit "
         "to a millionth, of all means. *Best set*: the nearest sum, which is always found and says nothing about "
-        f"whether it is right; of {plan.nearest_means} means drawn by chance, by one total of {plan.few_means}. Weekly "
-        "totals and one total on simulated households only. The solver had "
-        f"{SOLVER_SECONDS:.0f} s for each mean, and where it ran out the best set so far counts."
+        f"whether it is right; of {plan.nearest_means} means drawn at random, or with one total {plan.few_means}. "
+        f"Weekly totals and one total on simulated households only. The solver had {SOLVER_SECONDS:.0f} s for each "
+        "mean; if time ran out, the best set so far counts."
     )
 
 
@@ -239,8 +241,8 @@ def times_note(results: Results) -> str:
     """What was timed."""
     n, days = results.plan.timed
     return (
-        f"Seconds of the processor for one attack on all targets of {n:,} simulated households over {days} hourly "
-        "days, one thread, compiling left out. Against means of 4, `Denoising` against noise and `Unmixing` against "
+        f"Processor seconds for one attack on all targets of {n:,} simulated households over {days} hourly days, on "
+        "one thread, without compiling. Against means of 4, `Denoising` against noise and `Unmixing` against "
         "exchanged days. The subset attack takes up to `time_limit` seconds for each mean instead."
     )
 

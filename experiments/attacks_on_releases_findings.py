@@ -21,12 +21,12 @@ from shoal.model import Interval, Risk
 LIMIT = 0.95  # of the targets, where nothing but the names was changed
 SAME_STRENGTH = 1.0  # the ratio at which filtering is judged
 RULES = (
-    "Asked for are links to a pseudonymised release of at least 95 %, and to means of at most 1/k plus the interval, "
-    "its upper half. The other rules were chosen before the first whole run, when a trial had shown most figures on "
-    "simulated households and Slovak meters: one attack *beats* another, or guessing, where their 95 % intervals do "
-    "not overlap, and the filter is judged where noise is as strong as the signal. Yes: on every set; mostly: on "
-    "more than half; partly: on fewer; no: on none. "
-    "After that run only the number of means whose best set is looked for was raised."
+    "Links to a pseudonymised release must succeed for at least 95 % of the targets, and links to means for at most "
+    "1/k plus the upper half of the interval. The other rules were chosen before the first full run, when a trial had "
+    "shown most figures for simulated households and Slovak meters: one attack *beats* another, or guessing, if their "
+    "95 % intervals do not overlap, and the filter is judged where noise is as strong as the signal. Yes: on every "
+    "set; mostly: on more than half; partly: on fewer; no: on none. After that run, only the number of means whose "
+    "best set is searched for was raised."
 )
 
 
@@ -36,7 +36,7 @@ def must_show(results: Results) -> list[Answer]:
     found = [
         _everywhere(
             results,
-            f"Pseudonyms only: does somebody with {what} find at least 95 % of the households?",
+            f"Pseudonyms only: does someone with {what} find at least 95 % of the households?",
             lambda on, what=what: on.linked[PSEUDONYMS, what].success >= LIMIT,
             lambda on, what=what: _with_interval(on.linked[PSEUDONYMS, what]),
         )
@@ -126,7 +126,7 @@ def further(results: Results) -> list[Answer]:
     found += [
         _everywhere(
             results,
-            f"Membership, {name}: can it be told better than by guessing who is in?",
+            f"Membership, {name}: can it be inferred better than by guessing?",
             lambda on, name=name: apart(on.inside[name].interval, on.inside[name].baseline_interval),
             lambda on, name=name: _with_interval(on.inside[name]),
         )
@@ -135,7 +135,7 @@ def further(results: Results) -> list[Answer]:
     found += [
         _everywhere(
             results,
-            f"Membership, {name}: do {plan.shadows} shadow releases tell it better than guessing?",
+            f"Membership, {name}: do {plan.shadows} shadow releases infer it better than guessing?",
             lambda on, name=name: apart(on.rehearsed[name].interval, on.rehearsed[name].baseline_interval),
             lambda on, name=name: _with_interval(on.rehearsed[name]),
         )

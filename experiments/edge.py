@@ -335,10 +335,10 @@ def page(given: argparse.Namespace) -> str:
     parts.append(
         "ε = 1 for each day of a meter. Errors are relative to the true mean reading, or for totals and peaks to "
         f"themselves; medians over {given.repeats} draws of the noise. Cutting off high readings counts as error. "
-        "*Local* trusts nobody, *secure sums* nobody either as long as no more meters collude than allowed, *central* "
-        "trusts one party with all readings. Microaggregation promises another thing, k-anonymity; it gives the scale. "
-        "Sums of all are drawn with the noise of one neighbourhood; a real one of this size would take seconds per "
-        "meter and day to deal its shares."
+        "*Local* trusts nobody; nor do *secure sums*, as long as no more meters collude than allowed; *central* "
+        "trusts one party with all readings. Microaggregation promises something else, k-anonymity; it is there for "
+        "scale. Sums of all are drawn with the noise of one neighbourhood; a real one of this size would take seconds "
+        "per meter and day to deal its shares."
     )
     parts.append("## Every way at ε = 1 per day")
     for name, (x, upper, day) in sets.items():
@@ -346,8 +346,8 @@ def page(given: argparse.Namespace) -> str:
         parts.append(text)
     parts += [
         "### What secure sums cost, exactly",
-        f"Standard deviation of the noise in the mean of {given.meters:,} meters at an instant, in multiples of "
-        "that of the central mechanism with everybody there; at least 70 % must be there.",
+        f"Standard deviation of the noise in the mean of {given.meters:,} meters at an instant, in multiples of that "
+        "of the central mechanism with every meter present; at least 70 % must be present.",
         noise_of_sums(given.meters),
     ]
     x, upper, day = next(iter(sets.values()))
@@ -364,9 +364,9 @@ def page(given: argparse.Namespace) -> str:
         f"has 200,000, {given.instants} instants, mean squared error.",
         orderings(given),
         "## Filtering what each meter sent",
-        "An adversary averages all answers of a meter to tell whether its level is above or below the median; guessing "
-        "is right 50 % of the time. ε = 1 holds for each day; over many days the level comes through, as the guarantee "
-        "says it may.",
+        "An adversary averages all answers of a meter to guess whether its level is above or below the median; pure "
+        "chance is right 50 % of the time. ε = 1 holds for each day; over many days the level becomes visible, as "
+        "the guarantee says it may.",
         filtering(x, upper, day, given),
         "## Cost on the device",
         "For one reading. Local: everything but the durable write, which is one fsync. Sums: noise, masks and shares "

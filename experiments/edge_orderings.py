@@ -112,4 +112,4 @@ def orderings(given: argparse.Namespace) -> str:
             verdict([errors[s, 1.0, 40][k] > errors[s, 1.0, 20][k] for s in ("LNS", "Sin") for k in SHORT.values()]),
         ],
     ]
-    return table(["stream", "ε", "w", *SHORT.values()], rows) + "\n\n" + table(["statement", "comes out?"], statements)
+    return table(["stream", "ε", "w", *SHORT.values()], rows) + "\n\n" + table(["statement", "holds here?"], statements)

@@ -178,10 +178,10 @@ def on_fresh(meters: Meters, fresh: list[Panel], kept: list[Panel], k: int) -> s
         "For the first releases together: the smallest crowd (`SequenceAnonymity`), the share of series in crowds "
         "below k, and the chance of singling someone out (`Intersection`, which knows the target's series)."
     )
-    head = "| releases | fresh: smallest | below k | told apart | growing: smallest | below k | told apart |"
+    head = "| releases | fresh: smallest | below k | singled out | growing: smallest | below k | singled out |"
     text = (
-        f"Each day alone is {k}-anonymous; two days of fresh groups leave a smallest crowd of {both}. "
-        f"The growing panel holds: {'yes' if SequenceAnonymity(k).check(kept).holds else 'no'}."
+        f"Each day alone is {k}-anonymous; two days of fresh groups leave a smallest crowd of {both}. The growing "
+        f"panel keeps its guarantee: {'yes' if SequenceAnonymity(k).check(kept).holds else 'no'}."
     )
     return "\n".join([lead, "", head, "|---|---|---|---|---|---|---|", *rows, "", text])
 
@@ -205,8 +205,8 @@ def on_absence(meters: Meters, k: int, seed: int) -> str:
                 figures.append(f"{100 * missing:.1f} % | {lost:.1f}")
             rows.append(f"| {100 * away:g} % | {spare} | {figures[0]} | {figures[1]} |")
     lead = (
-        "Every day after the first each meter is without readings with the given chance. If fewer than k members "
-        "of a cell have readings, the whole cell is missing; `spare` members let some be away, `join` publishes such a "
+        "Every day after the first, each meter has no readings with the given probability. If fewer than k members of "
+        "a cell have readings, the whole cell is missing; `spare` members let some be away, `join` publishes such a "
         "cell together with the nearest. Loss is over what is published, against the true readings of all meters."
     )
     head = "| away | spare | missing | loss | missing with join | loss with join |"

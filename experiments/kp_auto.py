@@ -46,7 +46,7 @@ def main() -> None:
         "",
         "See which algorithm of KP keeps shapes and which keeps values, and what the automatic choice takes.",
         "",
-        "Written by `python experiments/kp_auto.py`; do not edit. Words are those of means where nothing else is said.",
+        "Written by `python experiments/kp_auto.py`; do not edit. Words are those of means unless stated otherwise.",
         "Shapes: mean pattern loss. Values: mean value loss, as a share of the width of one envelope around all",
         "series. Missing: series suppressed.",
         "",
@@ -69,7 +69,7 @@ def main() -> None:
     lines += [
         "",
         "Better: words of means keep more of the shape than own words on every set, and nobody is missing. Worse: a",
-        "series that joins others for lack of a word of its own may widen their envelope.",
+        "series that joins others because it lacks a word of its own may widen their envelope.",
     ]
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))

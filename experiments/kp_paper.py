@@ -64,8 +64,8 @@ FIGURES = {
 }
 
 CHANGES_NOTE = (
-    "Seconds are of the processor, taken once, and vary from run to run; of the rest, everything random has a fixed "
-    "seed, so a change is one of the methods."
+    "Times are processor seconds, measured once, and vary from run to run; everything else that is random has a fixed "
+    "seed, so a change comes from the methods."
 )
 OURS = tuple(RELEASES)
 WATCHED = (
@@ -129,21 +129,22 @@ def page(given: argparse.Namespace, results: Results, each: Results, *, drawn: b
     answers, others = answers_of(results), answers_of(each)
     options = f"--walks {given.walks} --uniform {given.uniform} --seed {given.seed}"
     parts = [
-        "# (k, P)-anonymity: the paper's figures, with its yardsticks at their best",
+        "# (k, P)-anonymity: the paper's figures, with its baselines at their best",
         "See what (k, P)-anonymity keeps of values and shapes, compared with two older methods.",
         f"Written by `python experiments/kp_paper.py {options}{' --quick' if given.quick else ''}`; do not edit.",
         INTRODUCTION,
         summary(results, each, answers, others),
         *data_section(results.sets, given.seed),
         *measuring_section(results),
-        "## What must show on every set",
+        "## Expected on every set",
         must_show(results),
         verdict(results),
-        "### What decides",
+        "### What makes the difference",
         f"At k = P = {plan.middle}. Where series differ mostly in level, groups of near values have mixed shapes, and "
-        "TGA and Naive lose them; where they differ mostly in shape, near values are near in shape. And where fewer "
-        "than P series agree even on two letters, KAPRA with the paper's words gives them a word of one letter, which "
-        "loses the shape whole; BFP2KA gives such series the most similar word that k others share.",
+        "TGA and Naive lose them; where they differ mostly in shape, series with similar values also have similar "
+        "shapes. And where fewer than P series agree even on two letters, KAPRA with the paper's words gives them a "
+        "word of one letter, which loses the shape whole; BFP2KA gives such series the most similar word that k "
+        "others share.",
         why(results),
         without_levels(results, each),
         f"By the number of series and of instants, pattern loss at k = P = {plan.middle}, KAPRA / KAPRA with words of "
@@ -160,12 +161,12 @@ def page(given: argparse.Namespace, results: Results, each: Results, *, drawn: b
         loss_table(each),
         f"Queries on {WALK} at k = P = {plan.middle}:",
         queries_table({WALK: each.walk}, plan.middle),
-        "Where the paper's statements get another answer than in the first reading:",
+        "Statements of the paper that get a different answer than in the first reading:",
         bullets(changed(answers, others)) or "None.",
-        "## Do the paper's statements come out?",
+        "## Do the paper's statements hold here?",
         f"On the paper's own sets, {' and '.join(results.sets.papers)}, and {STRING}, if no other is named, with the "
         f"paper's words. {NEAR} The first answer is for values scaled by {WHOLE}, the second by {EACH}; suppression, "
-        f"times and {STRING} do not depend on it. Figures below are of the first.",
+        f"times and {STRING} do not depend on it. Figures below are for the first.",
         both_statements(answers, others),
         "## P and k (figures 4 and 5, table 4)",
         bullets(answers["tuning"]),
@@ -258,7 +259,7 @@ def data_section(sets: Sets, seed: int) -> list[str]:
         f"| {STRING} | {sets.string.n_series:,} | {sets.string.n_instants} | {sets.motion} as SAX letters, 20 |"
     )
     note = (
-        'The paper\'s values are "normalized to [0,1]", and it does not say by what. Here every set is scaled by its '
+        'The paper\'s values are "normalized to [0,1]", but it does not say by what. Here every set is scaled by its '
         "lowest and highest value, so a value loss is a part of the range; the other reading, each series by its own, "
         "has a section of its own. Where instants are chosen, they are drawn at random, the same for all series. Each "
         "series is a person. The paper's walks are not published; of motion it has 20 352 pieces, and does not say how "
@@ -284,11 +285,11 @@ def measuring_section(results: Results) -> list[str]:
         "series with its published shape: 0 keeps it, 1 loses it. TGA is tuned in its favour: on each set it has the "
         f"unit of its logarithm, of three, that loses least pattern at k = {plan.middle} ({units}, as parts of the "
         "range). So is BFP2KA: for each k it has the number of letters, of 1 to 20, that loses least pattern (on "
-        f"{STRING}: {levels}); {twenty}. Yardsticks get k = P, so that all releases have the same chance of breach. "
-        "That chance is worked out for every series by `Linkage`, for an adversary who knows all values and the "
-        "published word. Every (k, P) release passed its check. KP has nothing tuned. "
-        f"{plan.n_queries:,} queries of each kind are asked, in the paper 10 000. Times are seconds of the processor "
-        "on one thread, compiling left out, taken once; the search for BFP2KA's number of letters is not counted.",
+        f"{STRING}: {levels}); {twenty}. Baselines get k = P, so that all releases have the same chance of breach. "
+        "That chance is computed for every series by `Linkage`, for an adversary who knows all values and the "
+        f"published word. Every (k, P) release passed its check. Nothing in KP is tuned. {plan.n_queries:,} queries "
+        "of each kind are asked; the paper asks 10 000. Times are processor seconds on one thread, without "
+        "compiling, measured once; the search for BFP2KA's number of letters is not counted.",
     ]
 
 

@@ -22,13 +22,13 @@ from shoal.queries import Kind
 
 # Settled before the first whole run; what was known and what changed since is told on the page.
 NEAR = (
-    'How near is near was settled before the first whole run, when losses at (10, 5) and (10, 10) were known: "much '
-    'lower" is taken as at most half, "considerably" as by a quarter or more, "slightly" as by less than that, '
-    '"comparable" as within a factor of 1.5 for answers and of 3 for times, "much slower" as ten times, "slowly" as by '
-    'a smaller factor than the pattern loss, "fairly good" as within a quarter of the full release. After that run the '
-    "tolerance of similarity was changed to leave constant series out, without which it was 0 on string. Yes: wherever "
-    "it was measured; mostly: at more than half of the places; partly: at fewer; no: nowhere. What is said of "
-    '"always" and "never" is yes or no.'
+    "The meaning of each phrase was fixed before the first full run, when losses at (10, 5) and (10, 10) were known: "
+    '"much lower" is taken as at most half, "considerably" as by a quarter or more, "slightly" as by less than that, '
+    '"comparable" as within a factor of 1.5 for answers and of 3 for times, "much slower" as ten times, "slowly" as '
+    'by a smaller factor than the pattern loss, "fairly good" as within a quarter of the full release. After that run '
+    "the tolerance of similarity was changed to leave constant series out, without which it was 0 on string. Yes: "
+    "wherever it was measured; mostly: at more than half of the places; partly: at fewer; no: nowhere. Statements with "
+    '"always" or "never" are answered by yes or no only.'
 )
 QUARTER, ANSWERS_ALIKE, TIMES_ALIKE = 1.25, 1.5, 3.0
 

@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FEW = 0.05  # of the persons; a remedy that leaves fewer than that below k is called one
 FIGURES = {
     "choice": "Correlation of learned with true distances by the number of labels; bars are two standard errors.",
-    "intersection": "Share of persons who are left with so many persons or fewer, themselves included, when the groups "
-    "of a label task and of a release are intersected.",
+    "intersection": "Share of persons who are left with at most this many persons, themselves included, when the "
+    "groups of a label task and of a release are intersected.",
 }
 
 
@@ -84,26 +84,25 @@ def data_note(results: Results) -> str:
         missing = ", ".join(results.absent)
         return f"The data folder has no {missing}: this set is left out. **All data here are simulated.**"
     return (
-        f"{OFFICES.capitalize()} are `shoal.simulate.occupancy`, another one for each repetition. {BUILDING} are the "
-        "days of presence of pad_building, at every half hour, each taken as a person and halved anew by chance in "
-        f"each of {results.plan.real_repetitions} repetitions: one half is labelled as public, the other is what no "
-        "metric has seen."
+        f"{OFFICES.capitalize()} are `shoal.simulate.occupancy`, a different one for each repetition. {BUILDING} are "
+        "the days of presence of pad_building, at every half hour, each treated as a person and split at random into "
+        f"halves in each of {results.plan.real_repetitions} repetitions: one half is labelled as public, and no metric "
+        "has seen the other."
     )
 
 
 def how_taught(plan: Plan) -> str:
     """How the choice was measured, before any outcome."""
     return (
-        f"{plan.repetitions} repetitions. In each, {plan.persons} persons over {plan.days} days of half hours, "
-        f"shown in groups of {plan.k} subjects (`multiple=1`: by default a task for k = {plan.k} shows groups of "
-        f"{MULTIPLE * plan.k}, and so fewer curves); pairs of the curves are labelled by program, similar when what "
-        "matters is no farther apart than the median. With active choice the first "
-        f"{_percent(plan.common)} of the pairs are drawn uniformly and the others handed out {plan.round} at a time. "
-        "The linear metric is learned and taken whether or not Shoal would use it. Figures are Pearson's correlation "
-        f"of its distances with the true ones on days of {plan.unseen} other persons. *Better* and *worse*: Student's "
-        "95 % interval of the mean difference over the repetitions, same days either way, does not hold 0; of twenty "
-        "cases without any difference one would be called so. (The first whole run asked for two standard errors, "
-        "which is less.) "
+        f"{plan.repetitions} repetitions. In each, {plan.persons} persons over {plan.days} days of half hours, shown "
+        f"in groups of {plan.k} subjects (`multiple=1`: by default a task for k = {plan.k} shows groups of "
+        f"{MULTIPLE * plan.k}, and so fewer curves); pairs of the curves are labelled by a program: similar if what "
+        f"matters is no farther apart than the median. With active choice the first {_percent(plan.common)} of the "
+        f"pairs are drawn uniformly and the others handed out {plan.round} at a time. The linear metric is learned and "
+        "taken whether or not Shoal would use it. Figures are Pearson's correlation of its distances with the true "
+        f"ones on days of {plan.unseen} other persons. *Better* and *worse*: Student's 95 % interval of the mean "
+        "difference over the repetitions, same days either way, does not contain 0; of twenty cases without any "
+        "difference, one would be labelled so. (The first whole run asked for two standard errors, which is less.) "
         "The deep metric was not measured with active choice."
     )
 
@@ -165,15 +164,14 @@ def how_intersected(results: Results) -> str:
     """How the intersection was measured."""
     plan = results.plan
     return (
-        "What would happen if a release were free to cross the groups that a label task showed; in Shoal its groups "
-        "lie within them. One day of each person is shown to the analyst as means by Euclidean distance and published "
-        f"as means of at least {plan.crowd} by a metric for the lunchtime segment, learned from {plan.taught} labels "
-        "of other days. `Intersection` knows which series belong to a person in both and "
-        "counts who is left: that is the cautious case. The control publishes by Euclidean distance too. "
-        f"{plan.repetitions} offices for each row; the metric's expected gain was positive in {results.n_used} of "
-        "them, else Euclidean distance takes its place. On average "
-        f"{_percent(results.absentees)} of the persons are not there that day: their days are equal, "
-        "and they stay a crowd."
+        "This is what would happen if a release were free to cross the groups that a label task showed; in Shoal its "
+        "groups lie within them. One day of each person is shown to the analyst as means by Euclidean distance and "
+        f"published as means of at least {plan.crowd} by a metric for the lunchtime segment, learned from "
+        f"{plan.taught} labels of other days. `Intersection` knows which series belong to a person in both and counts "
+        f"who is left, which is the worst case. The control publishes by Euclidean distance too. {plan.repetitions} "
+        f"offices for each row; the metric's expected gain was positive in {results.n_used} of them, otherwise "
+        f"Euclidean distance takes its place. On average {_percent(results.absentees)} of the persons are not there "
+        "that day: their days are equal, and they stay a crowd."
     )
 
 

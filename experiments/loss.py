@@ -65,7 +65,7 @@ def main() -> None:
     lines = [
         f"Written by `python experiments/loss.py --proposals {given.proposals} --seed {given.seed}`; do not edit.",
         "100 SSE / SST on standardised columns, lower is better; in brackets the processor seconds of `anonymize`,",
-        f"without compiling, of the short ones the fastest of {REPEATS}.",
+        f"without compiling; for short ones, the fastest of {REPEATS}.",
         "",
         f"| set | rows | k | {' | '.join(columns)} | groups of best |",
         f"|---|---|---|{'---|' * len(columns)}---|",

@@ -43,7 +43,7 @@ def section(rows: list[str], proposals: int) -> str:
         [
             f"Written by `python experiments/loss_gap.py --proposals {proposals}`; do not edit. "
             "Loss in per cent of SST.",
-            "The gap says how far a loss is above the optimum at most; part of it is the bound's own.",
+            "The gap says how far at most a loss is above the optimum; part of it is due to the bound.",
             "",
             "| set | k | lower bound | default | gap | best | gap | processor seconds of the bound |",
             "|---|---|---|---|---|---|---|---|",
@@ -51,7 +51,7 @@ def section(rows: list[str], proposals: int) -> str:
             "",
             "For k = 3 the bound is a relaxation of the choice of groups itself. "
             "For larger k it knows only triples and",
-            "neighbours, and most of the gap is its own.",
+            "neighbours, and most of the gap is due to the bound.",
         ]
     )
 

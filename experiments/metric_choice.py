@@ -98,18 +98,18 @@ def _again(given: argparse.Namespace, sets: Sets) -> str:
         if high < 1.0
         else "So the learned metric is worse than the generic one here."
         if low > 1.0
-        else "So neither a gain nor a loss can be told from chance here, and single splits lose much."
+        else "So neither a gain nor a loss can be distinguished from chance here, and single splits lose much."
         if shares.max() > MUCH
         else "So neither a gain nor a loss can be told from chance here."
     )
     above, below = int((shares > 1.0).sum()), int((shares < 1.0).sum())
     return (
         f'Written by `python experiments/metric_choice.py --again "{name}" {interest} {n_splits}`; do not edit. '
-        f"{interest.capitalize()} on {name} with {FEW} pairs, on {n_splits} splits that nothing was settled with: the "
-        f"loss is {mean:.3f} of the generic one on average (95 % interval {low:.3f} to {high:.3f}, Student's), above 1 "
-        f"on {above} splits, below on {below}, and exactly 1 on the others; from {shares.min():.2f} to "
-        f"{shares.max():.2f}. {verdict} The set has {len(sets.days[name])} days, of which half are released. What is "
-        f"chosen: {_choices(rows)}."
+        f"{interest.capitalize()} on {name} with {FEW} pairs, on {n_splits} splits that played no part in any "
+        f"decision: the loss is {mean:.3f} of the generic one on average (95 % interval {low:.3f} to {high:.3f}, "
+        f"Student's), above 1 on {above} splits, below on {below}, and exactly 1 on the others; from "
+        f"{shares.min():.2f} to {shares.max():.2f}. {verdict} The set has {len(sets.days[name])} days, of which half "
+        f"are released. Chosen: {_choices(rows)}."
     )
 
 
@@ -191,16 +191,16 @@ def _page(given: argparse.Namespace, sets: Sets, found: dict[Any, list[dict[str,
         "See which metric labels select, and how much less of what matters to you is lost with it.",
         f"Written by `python experiments/metric_choice.py --splits {given.splits} --shown-splits "
         f"{given.shown_splits} --seed {given.seed}`; do not edit.",
-        f"The days of a set are halved by chance, {given.splits} times. Pairs of one half are labelled by program, "
-        f"similar when their true distance is at most the {QUANTILE} quantile of the pairs; `LinearMetric()` chooses "
-        "inputs, form, penalty and a share of Euclidean distance by cross-validation on these labels alone. From 1,000 "
-        "pairs, `AutoMetric()` also tries a network; the tables here do without. All figures are of the "
-        f"other half: the correlation of learned with true distances over all pairs, and the loss on the interest at "
-        f"k = {K} as a share of that of the generic metric. *Before*: whichever of the values and what time adds does "
-        "better on held-out labels, without Euclidean distance mixed in, as Shoal chose earlier. *Wanted*: the "
-        "distance of what matters itself, which nobody has in practice. Which inputs, forms "
-        "and shares are tried at all was settled by people who had seen such figures of some of these sets and splits, "
-        "so they are a little flattered.",
+        f"The days of a set are split at random into halves, {given.splits} times. Pairs of one half are labelled by "
+        f"a program: similar if their true distance is at most the {QUANTILE} quantile of the pairs; `LinearMetric()` "
+        "chooses inputs, form, penalty and a share of Euclidean distance by cross-validation on these labels alone. "
+        "From 1,000 pairs, `AutoMetric()` also tries a network; the tables here leave it out. All figures are for "
+        "the other half: the correlation of learned with true distances over all pairs, and the loss on the interest "
+        f"at k = {K} as a share of that of the generic metric. *Before*: whichever of the values and what time adds "
+        "does better on held-out labels, without Euclidean distance mixed in, as Shoal chose earlier. *Wanted*: the "
+        "distance of what matters itself, which nobody has in practice. The people who decided which inputs, forms "
+        "and shares to try had seen such figures for some of these sets and splits, so the figures are slightly "
+        "flattered.",
     ]
     many = {place: rows for place, rows in found.items() if place[2] == MANY}
     if many:
@@ -211,9 +211,9 @@ def _page(given: argparse.Namespace, sets: Sets, found: dict[Any, list[dict[str,
     parts += [
         "## Within groups that were shown",
         f"Of {given.shown_splits} of the splits, the half to be released is shown in groups of {MULTIPLE * K}, all "
-        "pairs of the curves are labelled, and "
-        f"groups of {K} are formed within those shown. Shares are of the loss by the generic metric within the same "
-        "groups. Where there are fewer than five pairs of one label nothing is learned, and the share is 1.",
+        f"pairs of the curves are labelled, and groups of {K} are formed within those shown. Shares are of the loss "
+        "by the generic metric within the same groups. If there are fewer than five pairs of one label, nothing is "
+        "learned, and the share is 1.",
         _few_table(shown),
         _verdict(shown),
     ]

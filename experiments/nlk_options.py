@@ -204,14 +204,14 @@ def on_within(sets: list[Meters]) -> str:
     heads = " | ".join(f"l = {L + more}" for more in LOOSER)
     return "\n\n".join(
         [
-            "`within` is a parameter of the guarantee: it assumes that known readings may be off by so much either "
+            "`within` is a parameter of the guarantee: it assumes that known readings may be off by that much either "
             "way, here as a share of the median reading. It changes no release. It says which releases are good "
-            "enough: a looser one, with more readings published alone, may still keep the promise. "
-            f"{n_days} days; releases of NLK(n={N}) by l, each checked for fewer than {L - N} instants inferred by "
-            "someone who knows n readings, exactly and with every error; a check that looks at more than "
-            f"{MOST_SETS:,} sets of readings counts as undecided. The last column is the chance of the attack "
-            "`KnownRanges` to find a series in the first release by n readings drawn at random. Without an error, a "
-            "published mean seldom equals the reading, so that a small error may find more.",
+            f"enough: a looser one, with more readings published alone, may still keep the promise. {n_days} days; "
+            f"releases of NLK(n={N}) by l, each checked for fewer than {L - N} instants inferred by someone who knows "
+            f"n readings, exactly and with every error; a check that looks at more than {MOST_SETS:,} sets of "
+            "readings counts as undecided. The last column is the chance of the attack `KnownRanges` to find a "
+            "series in the first release by n readings drawn at random. Without an error, a published mean seldom "
+            "equals the reading, so with a small error the attack may find more.",
             table(f"set | n | error | {heads} | found, l = {L}", rows),
             f"Loss of the loosest release that holds at the largest error ({100 * ERRORS[-1]:g} %), as a share of the "
             f"loosest that holds against exact knowledge: {'; '.join(gains)}. The longest check took {longest:.1f} s.",
@@ -322,7 +322,7 @@ def on_absence(sets: list[Meters], n_days: int, seed: int) -> str:
             )
     return "\n\n".join(
         [
-            "With `--alone 1`. On every day after the first, each series is without readings with the given chance. "
+            "With `--alone 1`. On every day after the first, each series has no readings with the given probability. "
             "If one to k − 1 are away, others are left out until k are absent; the fourth column is their share.",
             table(
                 "set | away | absent from the release | left out for others | loss | (n, l, k) together?",

@@ -90,7 +90,7 @@ def page(given: argparse.Namespace, results: Results, before: str, *, drawn: boo
     options = f"--series {given.series} --instants {given.instants} --seed {given.seed}"
     command = f"python experiments/nlk_paper.py {options}{' --quick' if given.quick else ''}"
     parts = [
-        "# (n, l, k)-anonymity: the paper's figures, and `optimal` beside its heuristics",
+        "# (n, l, k)-anonymity: the paper's figures, and `optimal` compared with its heuristics",
         "See how much (n, l, k)-anonymity loses for each choice of n, l and k, which algorithm loses least, and "
         "which of the paper's statements hold here.",
         f"Written by `{command}`; do not edit.",
@@ -99,7 +99,7 @@ def page(given: argparse.Namespace, results: Results, before: str, *, drawn: boo
         *data_section(results.sets, given.seed),
         *measuring_section(plan),
         *acceptance_section(results, accepted),
-        "## Do the paper's statements come out?",
+        "## Do the paper's statements hold here?",
         f"On {results.sets.main}, if no other set is named. {NEAR} Figures and details are in the sections below.",
         statements([answer for found in answers.values() for answer in found if answer.paper]),
         "## Normalised divergence (figure 7)",
@@ -199,11 +199,11 @@ def measuring_section(plan: Plan) -> list[str]:
     """How, before any outcome."""
     return [
         "## How it was measured",
-        "Times are seconds of the processor, on one thread, of a whole `anonymize`; compiling is left out, and so is "
+        "Times are processor seconds, on one thread, for a whole `anonymize`; compiling is left out, and so is "
         "wall-clock time, which on a shared machine depends on other jobs. The section on time takes the median of "
         f"{plan.repeats} repeats that take turns, the tables a single run. The page shows one run of the script, not "
-        "the best of several; everything but times is the same in every run. Stage 2 of `mth` and `mil` uses the exact "
-        "check, not the paper's faster validation, which differs from the definition.",
+        "the best of several; everything but times is the same in every run. Stage 2 of `mth` and `mil` uses the "
+        "exact check, not the paper's faster validation, which differs from the definition.",
     ]
 
 
@@ -215,8 +215,8 @@ def acceptance_section(results: Results, accepted: dict[str, Acceptance]) -> lis
         f"Normalised divergence, n = {plan.target_n}. *Optimal grouping alone* is `optimal` with l = n + 1, so that "
         "nobody is in a group below k. *Gap at most* is how far `optimal` is above its bound, *seconds* is its time. "
         "The bound is for groups that are runs of k to 2k − 1 neighbouring values, of which one in between may be "
-        "alone; [other groupings](#what-the-bound-leaves-out) may lose less. The three targets were set for the first "
-        "180 meters of energyhack; other sets are measured beside them.",
+        "alone; [other groupings](#what-the-bound-leaves-out) may lose less. The three targets were set for the "
+        "first 180 meters of energyhack; other sets are measured as well.",
     ]
     for name, acceptance in accepted.items():
         panel = results.sets.meters[name]

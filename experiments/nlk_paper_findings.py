@@ -13,10 +13,10 @@ from shoal.methods.nlk import SPLIT_FURTHER_UP_TO, Strategy
 
 # Settled before anything was measured, and so was how times are taken.
 NEAR = (
-    'How near is near was settled before the first run: "around 10 %" is taken as 9 to 11 %, "around 3 %" as 2 '
-    'to 4 %, "approximately 35 %" as 30 to 40 %, "roughly twice" as 1.5 to 2.5 times, "much faster" as ten times. Yes: '
-    "wherever it was measured; mostly: at more than half of the places; partly: at fewer; no: nowhere. What is said "
-    'of "never" and "always" is yes or no.'
+    'The meaning of each phrase was fixed before the first run: "around 10 %" is taken as 9 to 11 %, "around 3 %" as '
+    '2 to 4 %, "approximately 35 %" as 30 to 40 %, "roughly twice" as 1.5 to 2.5 times, "much faster" as ten times. '
+    "Yes: wherever it was measured; mostly: at more than half of the places; partly: at fewer; no: nowhere. Statements "
+    'with "never" or "always" are answered by yes or no only.'
 )
 DIVERGENCES = {20: (15.0, 18.0, "between 15 and 18 %"), 10: (9.0, 11.0, "around 10 %")}  # by k
 LARGEST_SHIFT = 11.0

@@ -132,12 +132,12 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         "See how much better a metric learned from labels keeps what an analyst cares about, and which of the paper's "
         "statements hold here.",
         f"Written by `python experiments/pad_paper.py {options}`, with every figure and table; do not edit. It took "
-        f"{results.seconds / 60:.0f} minutes of the processor.",
+        f"{results.seconds / 60:.0f} minutes of processor time.",
         INTRODUCTION,
         summary(results, answers, asked),
         *data_section(results.sets, given.seed),
         *measuring_section(results),
-        *(["## What must show on the authors' days", bullets(asked)] if asked else []),
+        *(["## Expected on the authors' days", bullets(asked)] if asked else []),
         "## Linear and deep, given the same",
         "Each metric is given the values, and each is given what time adds to them. Loss at "
         f"k = {results.plan.middle} as a share of that of a generic release without a task, learned from public days "
@@ -146,20 +146,20 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         plain_inputs(results),
         bullets(on_inputs(results)),
         "## What analysts may be shown of the days to be released",
-        "What a label task shows is a release. If the release that follows is free to cross the groups shown, whoever "
-        "holds both can intersect them; if it is formed within them, every intersection is a whole group. For labels "
-        "to matter, groups shown must then be larger than k, and the larger they are, the fewer curves there are to "
-        "learn from. Four fifths of the days of each set, drawn by chance in each of "
+        "What a label task shows is a release. If the release that follows is free to cross the groups shown, anyone "
+        "who has both can intersect them; if it is formed within them, every intersection is a whole group. For "
+        "labels to matter, groups shown must then be larger than k, and the larger they are, the fewer curves there "
+        "are to learn from. Four fifths of the days of each set, drawn at random in each of "
         f"{_repetitions(results.plan.repetitions)}, are shown in groups of m·k, at most {results.plan.shown_pairs} "
         "pairs of the curves are labelled, and all those days are released by the default metric.",
         bullets(on_shown(results)),
         shown_table(results),
         "Shares of the loss of a generic release in groups of k without a task. Within: groups of the release lie in "
-        "those shown; generic: labels play no part; wanted: the best a metric can do there. Free: the same metric, its "
-        "groups free to cross those shown. Smallest crowd and days below k: of task and release intersected. Too few: "
-        "so many times there were too few curves to learn from, and the generic metric took its place. Held out: a "
-        "third of the days was shown in groups of k and the others released.",
-        "## Do the paper's statements come out?",
+        "those shown; generic: labels play no part; wanted: the best a metric can do there. Free: the same metric, "
+        "its groups free to cross those shown. Smallest crowd and days below k: of task and release intersected. Too "
+        "few: how often there were too few curves to learn from, so that the generic metric took its place. Held "
+        "out: a third of the days was shown in groups of k and the others released.",
+        "## Do the paper's statements hold here?",
         NEAR + (UNTRIED_MEANS if any(answer.word == UNTRIED for answer in papers) else ""),
         statements(papers),
         "## Prediction from days under the generic metric (figure 5)",
@@ -190,13 +190,14 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         figure("departure"),
         loss_table(results, DEPARTURE),
         "## Using a metric where it is expected to be better",
-        "The paper uses whatever was learned. Shoal uses it if it was learned from at least 10 curves and its expected "
-        "gain on held-out labels is positive: the mean over three parts of the series of the score by the learned "
-        "distance minus that by Euclidean distance, on labelled pairs of series of that part, by a metric learned from "
-        "pairs of the other parts alone. The score is the chance that a dissimilar pair is farther apart than a "
-        "similar one. Labels that were learned from are never judged by. Shoal's earlier rule, a gain of two standard "
-        "errors, stands beside it. The rules compared here have no least number of curves; what it does is in the last "
-        "table. All four metrics, every interest, set and k where pairs were enough to learn from:",
+        "The paper uses whatever was learned. Shoal uses it if it was learned from at least 10 curves and its "
+        "expected gain on held-out labels is positive: the mean over three parts of the series of the score by the "
+        "learned distance minus that by Euclidean distance, on labelled pairs of series of that part, by a metric "
+        "learned from pairs of the other parts alone. The score is the chance that a dissimilar pair is farther "
+        "apart than a similar one. Labels used for learning are never used for judging. Shoal's earlier rule, a gain "
+        "of two standard errors, is compared with it. The rules compared here have no least number of curves; its "
+        "effect is in the last table. For all four metrics, and every interest, set and k with enough pairs to learn "
+        "from:",
         bullets(on_rule(results)),
         rule_table(results),
         "Worse: the loss on the interest is larger than by the other choice. The last column is the mean of the loss "
@@ -235,7 +236,7 @@ def summary(results: Results, answers: dict[str, list[Answer]], asked: list[Answ
     text = f"In short: of {len(words)} statements of the paper: {counts}."
     if asked:
         good = sum(answer.word == "yes" for answer in asked)
-        text += f" What was asked for on the authors' days shows on {good} of {len(asked)} interests."
+        text += f" The results expected on the authors' days appear for {good} of {len(asked)} interests."
     return f"{text} {plain_leak(results)}"
 
 
@@ -244,8 +245,8 @@ def data_section(sets: Sets, seed: int) -> list[str]:
     lines = ["| set | days | instants | what |", "|---|---:|---:|---|"]
     lines += [f"| {name} | {len(x)} | {x.shape[1]} | {MEANINGS[name]} |" for name, x in sets.days.items()]
     note = (
-        "Each day is taken as a person: the real sets do not say whose a day is, so k counts days, as in the paper. "
-        f"Seed {seed} for everything random."
+        "Each day is treated as a person: the real sets do not say whose day it is, so k counts days, as in the "
+        f"paper. Seed {seed} for everything random."
     )
     if sets.absent:
         note += f" The data folder has no {', '.join(sets.absent)}: these sets are left out."
@@ -265,22 +266,22 @@ def measuring_section(results: Results) -> list[str]:
         listed.append(f"{sum(j is None for j in every)} of {len(every)} times from {training} days")
     return [
         "## How it was measured",
-        f"{_repetitions(plan.repetitions)}, each with the days halved anew by chance: one half is private and "
+        f"{_repetitions(plan.repetitions)}, each with the days split at random into halves: one half is private and "
         "published, the other is public. (The paper keeps one split and draws 80 % of the training pairs.) *Public*: "
         f"pairs of public days are labelled, at most {plan.n_pairs:,} ({sizes}), and groups of the release are free. "
         f"*Pre-sanitised*: the private half is anonymised under the generic metric in groups of {plan.multiple}·k, "
         "pairs of the different curves that gives are labelled, so there are few, and fewer the larger k, and groups "
         "of the release are formed within those shown, by every metric. (The paper shows groups of k and releases "
-        "freely, which leaves single days when both are intersected.) Labels are given by program: similar when the "
-        "true distance is at most the median of the pairs. Loss is `InterestLoss`, the mean over days of the distance "
-        "between what matters in the original and in the published day: of the segment's values, of the sum, in "
-        "instants of 15 minutes. Groups are those of `Microaggregation` by default (MDAV, refined); presence is "
-        "published rounded to 0 and 1. Every release passed its check. *linear* and *deep* are always used, as in the "
-        "paper, except where fewer than five pairs have one of the labels and the generic metric takes their place: "
-        f"{'; '.join(listed)}, a time being an interest on a set with one k in one repetition. Where that is so in "
-        "every repetition, tables have – in place of a learned metric and answers leave the place out. Times are "
-        "seconds of the processor on one thread, compiling left out; of groups the "
-        f"fastest of {plan.takes}, of learning one.",
+        "freely, which leaves single days when both are intersected.) Labels are given by a program: similar if the "
+        "true distance is at most the median of the pairs. Loss is `InterestLoss`, the mean over days of the "
+        "distance between what matters in the original and in the published day: of the segment's values, of the "
+        "sum, in instants of 15 minutes. Groups are those of `Microaggregation` by default (MDAV, refined); presence "
+        "is published rounded to 0 and 1. Every release passed its check. *linear* and *deep* are always used, as in "
+        "the paper, except where fewer than five pairs have one of the labels and the generic metric takes their "
+        f"place: {'; '.join(listed)}, a time being an interest on a set with one k in one repetition. Where that is "
+        "so in every repetition, tables have – in place of a learned metric and answers leave the place out. Times "
+        f"are processor seconds on one thread, without compiling; for groups the fastest of {plan.takes}, for "
+        "learning a single run.",
         f"Curves that an analyst is shown of the private half, in groups of {plan.multiple}·k (mean of the "
         "repetitions), of which n give n(n − 1)/2 pairs:",
         curves_table(results),

@@ -26,14 +26,15 @@ from pad_paper_learning import (
 from pad_paper_results import Results
 
 NEAR = (
-    "How near is near was settled before the first whole run, when the correlations of the learned metrics on PAD "
+    "The meaning of each phrase was fixed before the first full run, when the correlations of the learned metrics on "
+    "PAD "
     'building and PAD plugs and their losses at k = 4 were known: "significantly" is taken as by a quarter or more, '
     '"a large amount" likewise, a mean as preserved within 10 %, "quadratic" as an exponent of 1.7 to 2.3 from the '
     'smallest to the largest size, "linear" of 0.7 to 1.3, "not significantly" as within a factor of 1.5, "dominates" '
-    "as the larger exponent. Later the statements on learned metrics were put to metrics that are always "
-    "used, as in the paper, and given the same inputs, the values, as in the paper; and times were taken with one "
-    "thread. Yes: "
-    "wherever it was measured, every set and k; mostly: at more than half of the places; partly: at fewer; no: nowhere."
+    "as the larger exponent. Later, the statements on learned metrics were tested with metrics that are always used, "
+    "as in the paper, and given the same inputs, the values, as in the paper; and times were taken with one thread. "
+    "Yes: wherever it was measured, every set and k; mostly: at more than half of the places; partly: at fewer; no: "
+    "nowhere."
 )
 LESS, MORE = 0.75, 1.25  # by a quarter
 MEANT = {VALUES: "the values", TIME: "what time adds"}

@@ -143,7 +143,7 @@ def plain_prediction(results: Results) -> str:
         f"{p.published['knn', ks[-1]]:.3f} at k = {ks[-1]} on {name}"
         for name, p in results.predicted.items()
     ]
-    return f"Whether somebody will be there, the kNN model answers rightly with {'; '.join(parts)}."
+    return f"The kNN model predicts correctly whether someone will be there in this share of cases: {'; '.join(parts)}."
 
 
 def plain_leak(results: Results) -> str:
@@ -156,8 +156,8 @@ def plain_leak(results: Results) -> str:
     )
     return (
         f"Models learned from {k}-anonymised days beat those learned from originals in {together} of {len(places)} "
-        "cases where all days are anonymised together and then split, as the paper does it, so that a day asked about "
-        f"is in the means that are learned from; in {apart} of {len(places)} where it was left out first."
+        "cases where all days are anonymised together and then split, as the paper does it, so that a day to be "
+        f"predicted is part of the means learned from; in {apart} of {len(places)} where it was left out first."
     )
 
 

@@ -56,7 +56,7 @@ def on_rule(results: Results) -> list[Answer]:
                     yes_no(round(_mean(made, SHOALS), 2) < round(_mean(made, VETO), 2)),
                     f"Mean share of the loss {_mean(made, SHOALS):.2f} against {_mean(made, VETO):.2f}. It uses the "
                     f"metric in {len(changed)} releases where the margin would not: {better} lose less by it, {worse} "
-                    f"more, {np.mean(changed):.2f} of the generic loss in the mean.",
+                    f"more, {np.mean(changed):.2f} of the generic loss on average.",
                     paper=False,
                 )
             )

@@ -74,8 +74,8 @@ Two groupings are not the paper's: MDAV on the raw readings, and groups drawn at
 where there is nothing to find."""
 
 CHANGES_NOTE = (
-    "Times are of the processor and vary from run to run; of the rest, everything random has a fixed seed, so a change "
-    "is one of the simulators or the methods. Changes of random groups mean nothing."
+    "Times are processor times and vary from run to run; everything else that is random has a fixed seed, so a change "
+    "comes from the simulators or the methods. Changes of random groups mean nothing."
 )
 WATCHED = tuple(
     Watched(heading, "| grouping | k = ", 1, lower=heading != "Silhouette", under=heading)
@@ -145,7 +145,7 @@ def page(
     options = ("series", "days", "models", "seed", "repeats")
     command = " ".join([COMMAND, *(f"--{name} {getattr(given, name)}" for name in options)])
     parts = [
-        "# The process paper: MDAV on Haar shares against simple yardsticks",
+        "# The process paper: MDAV on Haar shares against simple baselines",
         "See whether grouping by Haar shares beats simple groupings, and what a larger k costs.",
         f"Written by `{command}`; do not edit.",
         f"{panel.n_series:,} meters over {panel.n_instants:,} hours (seed {given.seed}) are grouped with "
@@ -193,22 +193,22 @@ def data_section(panel: Panel, given: argparse.Namespace, *, measured: bool) -> 
     return [
         "## Data",
         f"{counts}. Households are made as in section 4 of the paper, which does not publish its own: {given.models} "
-        f"additive models of calendar and temperatures, trained on {source}, each on a random zone and period, some of "
-        "a quantile; a household is a forecast of one of them, its clock and its temperatures moved at random and its "
-        "level drawn. They are smooth, as the paper says of its own. Second homes and small businesses are those of "
-        "`shoal.simulate.meters`, which the paper describes alike; how many of each it has it does not say. Everything "
-        "is measured on these. Beside it stands what comes out on `shoal.simulate.meters` alone, whose households are "
-        "rougher: they switch appliances on.",
+        f"additive models of calendar and temperatures, trained on {source}, each on a random zone and period, some "
+        "of a quantile; a household is a forecast by one of them, with its clock and its temperatures shifted at "
+        "random and its level drawn. They are smooth, as the paper says of its own. Second homes and small "
+        "businesses are those of `shoal.simulate.meters`, which the paper describes alike; it does not say how many "
+        "of each it has. Everything is measured on these. For comparison, the page also shows the results on "
+        "`shoal.simulate.meters` alone, whose households are rougher: they switch appliances on.",
     ]
 
 
 def orderings(times: dict[str, list[float]], results: Results, rough: Results, why: Why) -> list[str]:
     """The section that answers."""
     return [
-        "## Do the paper's orderings come out?",
+        "## Do the paper's orderings hold here?",
         "### MDAV on Haar shares ahead of variance ahead of mean",
         f"At how many of the {len(KS)} k MDAV on Haar shares is ahead of by-variance, and by-variance of by-mean. "
-        "Yes: both at every k; mostly: both at more than half; else no.",
+        "Yes: both at every k; mostly: both at more than half; no: otherwise.",
         order_table(results, rough),
         bullets(on_groupings(results, rough, why)),
         "### Time falls with k",

@@ -38,10 +38,9 @@ OPENING = (
 )
 HEADING = "How far a window of 7 can see"
 ABOUT = """
-On the register the rolling plan is furthest above the offline optimum. Here it is
-told more of the future than a window of 7 sees: *known* snapshots after the one that leaves, with the same limit on
-delay. *Price* is what leaving an event to snapshots that are not known costs, as a share of suppression, the best of
-{prices} in hindsight. {conclusion}
+On the register the rolling plan is furthest above the offline optimum. Here it sees more of the future than a window
+of 7 does: *known* snapshots after the one that leaves, with the same limit on delay. *Price* is what leaving an event
+to snapshots that are not known costs, as a share of suppression, the best of {prices} in hindsight. {conclusion}
 """
 
 

@@ -42,9 +42,9 @@ from reposition_paper_tables import (
 ROOT = Path(__file__).resolve().parents[1]
 INTRODUCTION = (
     '"Anonymizing temporal data" publishes events up to a few snapshots late, so that in no snapshot one sensitive '
-    "value has a share above 1/l ([Reposition](../methods/reposition.md)). Its experiments are in a report of its "
-    "own and not in the paper; what is answered here is what its text says. Yardsticks under the same l are the two "
-    "that it names: suppression alone, and merging snapshots."
+    "value has a share above 1/l ([Reposition](../methods/reposition.md)). Its experiments are in a separate report, "
+    "not in the paper; this page tests what its text says. The baselines under the same l are the two that it names: "
+    "suppression alone, and merging snapshots."
 )
 FIGURES = {
     "eligible": "Snapshots that are l-eligible as they come, by size.",
@@ -94,8 +94,8 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
     }
     options = f"--days {given.days} --seed {given.seed}{' --quick' if given.quick else ''}"
     parts = [
-        "# Reposition: what the paper says, against its yardsticks",
-        "See how many events repositioning moves and loses, how that compares with simpler ways, and which of the "
+        "# Reposition: what the paper says, against its baselines",
+        "See how many events repositioning moves and loses, how that compares with simpler methods, and which of the "
         "paper's statements hold here.",
         f"Written by `python experiments/reposition_paper.py {options}`; do not edit.",
         INTRODUCTION,
@@ -104,12 +104,12 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         data_table(results),
         about_data(results, given.seed),
         *measuring_section(plan),
-        "## Do the paper's statements come out?",
+        "## Do the paper's statements hold here?",
         f"On {_joined([stream.name for stream in results.sets.fair])}, which are l-eligible as a whole. {HOW_MUCH}",
         statements([answer for found in answers.values() for answer in found if answer.paper]),
         "## Why not everywhere",
-        "Moving helps against the chance of small snapshots. Whether that is what a stream suffers from shows when "
-        "stretches of snapshots are put together:",
+        "Moving helps against chance imbalances in small snapshots. Combining stretches of snapshots shows whether "
+        "that is a stream's problem:",
         why_table(results),
         why(results),
         "## Eligible snapshots",
@@ -181,9 +181,9 @@ def summary(results: Results, answers: dict[str, list[Answer]]) -> str:
     missing = sum(released[REPOSITIONED].risk.n_unmatched for released in results.released.values())
     return (
         f"In short: of {len(words)} statements of the paper {counts}. The steps of the method lose {gap} more than an "
-        f"integer program over all forward moves that knows the whole stream. Counts of a value in a single snapshot "
+        "integer program over all forward moves that knows the whole stream. Counts of a value in a single snapshot "
         f"are better by suppression alone on {alone} of {len(names)} streams, by merging on {merged}. Of the "
-        f"suppressed events {missing:,} are seen to be missing, and that tells their value. {held} of {of} releases "
+        f"suppressed events {missing:,} are seen to be missing, and that reveals their value. {held} of {of} releases "
         "passed the check of l-diversity."
     )
 
@@ -204,24 +204,24 @@ def measuring_section(plan: Plan) -> list[str]:
     points = [
         "- **Loss** is the paper's, per event: the cost of each delay, linear (d) or quadratic (d²), and for each "
         f"suppressed event what {plan.lost_like} snapshots late would cost. That is one price for all windows; the "
-        "default of the method grows with the window, so that losses could not be compared. An *endless* window takes "
-        "the paper's step for every snapshot and lets none leave; it has no program for a first window, so that a "
-        "window can be ahead of it.",
+        "default of the method grows with the window, so losses could not be compared. An *endless* window takes the "
+        "paper's step for every snapshot and lets none leave; it has no program for a first window, so that a window "
+        "can be ahead of it.",
         f'- **Releases** are made with `plan="paper"`, a window of {plan.window}, linear costs and the default price '
         "of suppression.",
-        f"- *{SUPPRESSED.capitalize()}* publishes each snapshot without what is too many in it: a window of 1.",
+        f"- *{SUPPRESSED.capitalize()}* publishes each snapshot without the excess events in it: a window of 1.",
         f"- *{MERGED.capitalize()}* publishes consecutive snapshots as one, with an interval for a time: they join "
         "until their union is l-eligible; what is left over at the end joins the interval before it. "
-        f"*{HINDSIGHT.capitalize()}* cuts the whole stream where events wait least, which nobody could do while it "
-        f"goes on. *{LIMITED.capitalize()}* ends an interval at {plan.window} snapshots, as long as repositioning "
-        "waits, and suppresses what is then too many. All are bucketised. Queries spread an interval evenly over its "
+        f"*{HINDSIGHT.capitalize()}* cuts the whole stream where events wait least, which nobody could do while it is "
+        f"running. *{LIMITED.capitalize()}* ends an interval at {plan.window} snapshots, as long as repositioning "
+        "waits, and suppresses the remaining excess. All are bucketised. Queries spread an interval evenly over its "
         "snapshots.",
         f"- **Window queries**: {plan.n_queries} for each longest window, from `random_windows`, each around an "
         "original event; the error is relative to the true count, which is at least 1. They are asked as drawn, with a "
         "condition on each quasi-identifier (together met by about 5 % of the events), and with the sensitive value "
         "alone, which shows what moving, merging and suppressing do by themselves.",
-        "- **Homogeneity**: somebody knows quasi-identifiers and time of an event, and that it may be published up to "
-        f"{plan.window - 1} snapshots late.",
+        "- **Homogeneity**: the adversary knows quasi-identifiers and time of an event, and that it may be published "
+        f"up to {plan.window - 1} snapshots late.",
     ]
     return ["## How it was measured", "\n".join(points)]
 
@@ -242,8 +242,8 @@ def gaps_words(results: Results) -> str:
         f"w − 1 snapshots; its solution is at most {plan.gap:.1%} above its lower bound, or the best of {plan.nodes} "
         "nodes. The steps see a snapshot when it arrives, and leave the numbers of each value in the snapshots before "
         "it as they are. So they never hold back events of other values, published on time, that the next snapshot "
-        "would need beside its frequent ones; the program does. And an event that is relayed moves only a little, but "
-        "the relay is as long as the window: that is why steps gain from wide windows in which nobody goes far."
+        "would need alongside its frequent ones; the program does. And an event that is relayed moves only a little, "
+        "but the relay is as long as the window: that is why steps gain from wide windows in which nobody goes far."
     )
 
 
@@ -257,16 +257,16 @@ def missing_words(results: Results) -> str:
             continue
         lines.append(
             f"- {name}: {found.suppressed * n:,.0f} of {n:,} events are suppressed, and {found.alike:.0%} of them have "
-            "the value that most of the suppressed of their day have. For "
-            f"{risk.n_unmatched:,} no published event within reach has their quasi-identifiers; a guess among the most "
-            f"frequent values of their published snapshot is right for {risk.unmatched:.0%} of these. Whoever is "
-            f"published is promised at most {1 / results.sets.streams[name].l:.0%}."
+            f"the value that most of the suppressed of their day have. For {risk.n_unmatched:,} no published event "
+            "within reach has their quasi-identifiers; a guess among the most frequent values of their published "
+            f"snapshot is right for {risk.unmatched:.0%} of these. Anyone who is published is promised at most "
+            f"{1 / results.sets.streams[name].l:.0%}."
         )
     head = (
-        "**Who can be seen to be missing has been suppressed, and that tells the value.** l-diversity is about what is "
-        "published; it holds in all releases here, and says nothing of those who are not. The attack guesses from the "
-        "published snapshot alone. Somebody who knows from elsewhere which value was too frequent that day is right "
-        "for the share of the suppressed that have *one value*."
+        "**Anyone seen to be missing was suppressed, and that reveals the value.** l-diversity is about what is "
+        "published; it holds in all releases here, and says nothing about people who are not in them. The attack "
+        "guesses from the published snapshot alone. Someone who knows from elsewhere which value was too frequent "
+        "that day is right for the share of the suppressed that have *one value*."
     )
     return head + ("\n\n" + "\n".join(lines) if lines else " In these streams nobody is seen to be missing.")
 

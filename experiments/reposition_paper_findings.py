@@ -25,10 +25,10 @@ SMALL_DISTANCE, IN_REACH = 3, 0.95
 COMPLEMENT = 0.90
 ENOUGH = 10  # snapshots that a class of size needs to be compared with others
 HOW_MUCH = (
-    'The paper gives no numbers, so round ones stand for its words: "a small distance" is at most '
-    f'{SMALL_DISTANCE} snapshots for {IN_REACH:.0%} of the published events, "a small amount" of suppressed events is '
-    f'at most {FEW:.0%} and "many" is more, "often" is more than half, "nearly as good" and "similar" are within '
-    f'{NEAR:.0%} of the loss, "high utility" is a mean error of at most {NEAR:.0%}. Yes: on every stream or at every '
+    f'The paper gives no numbers, so we use round ones for its words: "a small distance" is at most {SMALL_DISTANCE} '
+    f'snapshots for {IN_REACH:.0%} of the published events, "a small amount" of suppressed events is at most {FEW:.0%} '
+    f'and "many" is more, "often" is more than half, "nearly as good" and "similar" are within {NEAR:.0%} of the loss, '
+    f'"high utility" is a mean error of at most {NEAR:.0%}. Yes: on every stream or at every '
     "place; mostly: on more than half; partly: on fewer; no: nowhere."
 )
 
@@ -237,18 +237,19 @@ def on_risk(results: Results) -> list[Answer]:
     inside = [highest[name] <= 1 / levels[name] + 1e-12 for name in names]
     return [
         Answer(
-            "Is the chance to tell a published event's value at most 1/l?",
+            "Is the chance to infer a published event's value at most 1/l?",
             yes_no(all(inside)),
-            "Somebody knows quasi-identifiers and time; highest chance over all whom a published event could be: "
+            "The adversary knows quasi-identifiers and time; highest chance over all people whom a published event "
+            "could belong to: "
             + ", ".join(f"{name} {highest[name]:.3f} (1/l = {1 / levels[name]:.3f})" for name in names)
             + ".",
         ),
         Answer(
             "Are suppressed events safe from the same attack?",
             share_word(len(names) - len(above), len(names)),
-            "Whom no published event fits was suppressed, and only too frequent values are. How often a guess among "
-            "the most frequent values of the published snapshot is right, and in brackets how often the most frequent "
-            "value among the suppressed of that day: "
+            "Anyone whom no published event fits was suppressed, and only values that are too frequent are "
+            "suppressed. How often a guess among the most frequent values of the published snapshot is right, and in "
+            "brackets how often the most frequent value among the suppressed of that day: "
             + ", ".join(
                 f"{name} {told[name].unmatched:.0%} of {told[name].n_unmatched:,} ({alike[name]:.0%})"
                 if told[name].n_unmatched
@@ -271,9 +272,9 @@ def why(results: Results) -> str:
             least = least_suppressed(stream)
             parts.append(
                 f"- {stream.name}: one value has {stream.most:.1%} of all events, and may have {1 / stream.l:.1%}. "
-                f"That is not chance of small snapshots, and no move helps: at least {least:.1%} of the events must "
-                f"go, even if all were one snapshot. Repositioning suppresses {placed.lost:.1%}, suppression alone "
-                f"{results.place(stream.name, 1).lost:.1%}. Whoever guesses without any release is right for "
+                f"That is not chance, and no move helps: at least {least:.1%} of the events must go, even if all were "
+                f"one snapshot. Repositioning suppresses {placed.lost:.1%}, suppression alone "
+                f"{results.place(stream.name, 1).lost:.1%}. A guess without any release is right for "
                 f"{results.released[stream.name][REPOSITIONED].risk.baseline:.0%}."
             )
         elif stream.runs(plan.window) < 0.5:

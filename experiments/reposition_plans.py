@@ -59,17 +59,17 @@ limit of work, and those that took the paper's step. Times are processor time on
 The last column counts snapshots of the release that the method makes.
 """
 ABOUT_REMEDIES = """
-What becomes of events that find no place, in a window of 7. *Chance* is the homogeneity attack, in which missing is
-evidence: of all events, suppressed ones included; of those that some published event could be; and of those that none
-could be. *Of one value*: the share that the most frequent value has among the suppressed. *Window error*: mean
-relative error of counting a value in up to 1, 7 and 14 snapshots. *Shares within*: how far the share of a value in
-the release is from its share in the originals, at most; *possible*: no release under this l can be nearer that shows
-values as they are. A generalised value is read by the adversary and by queries as the values below it, by how often
-each is published.
+What happens to events that find no place, in a window of 7. *Chance* is the homogeneity attack, in which missing is
+evidence: for all events, including suppressed ones; for those that may be one of the published events; and for those
+that cannot be. *Of one value*: the share that the most frequent value has among the suppressed. *Window error*: mean
+relative error of counting a value in up to 1, 7 and 14 snapshots. *Shares within*: how far the share of a value in the
+release is from its share in the originals, at most; *possible*: no release under this l that shows values as they are
+can be nearer. A generalised value is read by the adversary and by queries as the values below it, by how often each is
+published.
 """
 ABOUT_SUBJECTS = """
-chop_covid_tests by clinic, with all tests of a person, l = 2, window 7. Somebody knows quasi-identifiers and times of
-all tests of a person, takes the clinic to stay the same, and intersects the groups over time.
+chop_covid_tests by clinic, with all tests of a person, l = 2, window 7. The adversary knows quasi-identifiers and
+times of all tests of a person, assumes that the clinic stays the same, and intersects the groups over time.
 """
 
 

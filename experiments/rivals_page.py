@@ -48,24 +48,24 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], seconds: f
         f"Made by `python experiments/rivals.py --seed {seed} --seconds {seconds:g}` with an environment for each "
         "generator; do not edit. Every table is judged by `shoal.judge` with a control of as many households as are "
         "behind it: 100 of the Slovak meters, 44 of the Australian households; two weeks of hours.",
-        "**The same budget for everybody:** three settings each, pseudonyms alone have none, and for each setting at "
-        f"most {seconds:g} seconds of one core to train. Networks train for as many epochs as fit into them; nothing "
-        "else needs as long. The column *made in* says what a table took in all, of networks with timing an epoch "
-        "beforehand and with drawing from the model, which the budget does not count. PAR is slow at drawing, so it "
+        "**The same budget for all:** three settings each, except pseudonyms alone, which have none, and for each "
+        f"setting at most {seconds:g} seconds of one core to train. Networks train for as many epochs as fit; nothing "
+        "else needs that long. The column *made in* is the total time for a table; for networks it includes timing an "
+        "epoch beforehand and drawing from the model, which the budget does not count. PAR is slow at drawing, so it "
         'makes 16 households at most. Of the rules of aggregation the fourth, "10", is listed but left out where '
         "methods are compared.",
         undertrained(rows),
         "**linked** is the highest chance to find a household's own series by five readings, daily totals or another "
         "period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what `copies` "
-        "and `completion` find beyond the control. **member** is the advantage in telling who is behind the table, by "
-        "every reading: 0 where guessing does as well, 1 where everybody is told; in brackets the 95 % interval. "
-        f"*found* is the highest of the first three. **shadows** is the same advantage of an adversary who knows of "
-        f"nobody whether they are in, but knows the method and runs it on {shadows} other selections of people; it is "
+        "and `completion` find beyond the control. **member** is the advantage in inferring who is behind the table, "
+        "from every reading: 0 if guessing does as well, 1 if everyone is identified; in brackets the 95 % interval. "
+        "*found* is the highest of the first three. **shadows** is the same advantage for an adversary who knows "
+        f"nobody's membership, but knows the method and runs it on {shadows} other selections of people; it is "
         "measured for methods of Shoal that publish values. Training a generator so often takes too long here, so "
         "tables are compared by *member*, which all of them have.",
         "Measures: "
         + "; ".join(f"{purpose} `{measure}`" for purpose, measure in purposes.items())
-        + ". Less is better for all; `forecast-error` is 1 where a model learned from the table forecasts real "
+        + ". Lower is better for all; `forecast-error` is 1 if a model learned from the table forecasts real "
         "households as well as one learned from the originals. Those that begin with *own* follow a household.",
         INSTALLING,
         *failures(rows),
@@ -74,7 +74,9 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], seconds: f
         here = [row for row in rows if row.set == name and not row.failed]
         parts += [f"## {name}: every table", table(here, purposes)]
         for with_membership in (False, True):
-            what = "found of a household, or told of its membership" if with_membership else "found of a household"
+            what = (
+                "found of a household, or inferred about its membership" if with_membership else "found of a household"
+            )
             for limit in LIMITS:
                 parts += [
                     f"### {name}: at most {limit:.0%} {what}".replace("%", " %"),
@@ -99,8 +101,8 @@ def undertrained(rows: Sequence[Row]) -> str:
     if not said:
         return ""
     return (
-        f"Epochs that were reached: {'; '.join(said)}. A network that was trained for less than its default may do "
-        "better with more time, and may remember more. The Gaussian copula has no epochs."
+        f"Epochs reached: {'; '.join(said)}. A network that was trained for less than its default may do better with "
+        "more time, and may remember more. The Gaussian copula has no epochs."
     )
 
 

@@ -70,6 +70,9 @@ def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark:
     lines = [
         f"# The arithmetic for {given.meters:,} meters × {length:,} readings",
         "",
+        "See how long a release of this many meters would take on a stated cluster, and how much memory and disk it "
+        "would need, to plan your own.",
+        "",
         f"Written by `{command}`; do not edit. [Scale](../scale.md) says how to run it.",
         "",
         f"Measured in processor time of one core ({platform.machine()}, Python {platform.python_version()}): "
@@ -156,7 +159,7 @@ def _memory(
         f"| shards | about {shards:,.0f} |",
         f"| tallies | of the information loss 48 bytes for each instant: {_size(tally)} from each shard, "
         f"{_size(tally * shards)} from all. They are merged on the executors, {RUN} at a time |",
-        f"| driver | a sample or {RUN} tallies at a time, at most 256 MiB; and what each shard tells about itself, "
+        f"| driver | a sample or {RUN} tallies at a time, at most 256 MiB; and what each shard reports about itself, "
         f"{told} bytes each, {_size(told * shards)} in all |",
         f"| disk of each executor, if nothing is removed before the end | {_size(disk)} |",
     ]

@@ -121,7 +121,7 @@ def told_by_distributions(rows: list[list[str]]) -> str:
         for name, looked, attack in success
         if looked == ALL
     ]
-    return f"What spreads and levels tell an adversary beyond the means: {'; '.join(gains)}."
+    return f"What spreads and levels reveal to an adversary beyond the means: {'; '.join(gains)}."
 
 
 def main() -> None:
@@ -136,10 +136,10 @@ def main() -> None:
     lines = [
         "# Scenarios: distributions instead of means",
         "",
-        "See how much more a distribution tells about a group than its mean, and how realistic its curves are.",
+        "See how much more a distribution reveals about a group than its mean, and how realistic its curves are.",
         "",
         f"Written by `python experiments/scenarios.py --series {given.series}`; do not edit. What is published is "
-        "described [beside the method](../methods/microaggregation.md#scenarios).",
+        "described [with the method](../methods/microaggregation.md#scenarios).",
         "",
         "## Distributions",
         "",
@@ -153,10 +153,10 @@ def main() -> None:
         "",
         "## Drawn curves",
         "",
-        "As many curves as there are meters, drawn by `simulate.from_release(release, at_least=0)`, beside the means "
-        "of the groups. Errors of the load duration, the ramps and the height of the daily peaks of the sum; then the "
-        "spread of totals and the median highest reading of a series, as a share of the originals'. Errors of 0 and "
-        "shares of 1 are best.",
+        "As many curves as there are meters, drawn by `simulate.from_release(release, at_least=0)`, next to the "
+        "means of the groups. Errors of the load duration, the ramps and the height of the daily peaks of the sum; "
+        "then the spread of totals and the median highest reading of a series, as a share of the originals'. Errors "
+        "of 0 and shares of 1 are best.",
         *table(
             ["set", "k", "published", "load duration", "ramps", "peaks of the sum", "spread of totals", "peak"],
             [row for name, panel in sets.items() for row in drawn_curves(name, panel)],
@@ -164,25 +164,26 @@ def main() -> None:
         "",
         "## Attacks",
         "",
-        f"Against half of the meters at k = 10, the other half being the control of membership; means over {HALVINGS} "
-        "halvings by chance, with their standard deviation in points. An adversary who looks at the means of groups "
-        "has what profiles publish. Nearest neighbour and membership also look at spreads and levels: how likely what "
-        "is known is under each group's distribution. Known points looks at the means only. Drawn curves are attacked "
-        "as any synthetic table is.",
+        "Against half of the meters at k = 10, with the other half as the control for membership; means over "
+        f"{HALVINGS} random splits, with their standard deviation in points. An adversary who looks at the means of "
+        "groups has what profiles publish. Nearest neighbour and membership also look at spreads and levels: how "
+        "likely what is known is under each group's distribution. Known points looks at the means only. Drawn curves "
+        "are attacked as any synthetic table is.",
         *table(
             ["set", "looked at", "attack", "success", "deviation", "baseline"],
             attacked,
         ),
         "",
-        "Better: the CRPS of distributions is about a quarter below that of means, drawn curves have the load duration "
-        "and the spread of the originals, and they tell less about who is in the release than the means do.",
+        "Better: the CRPS of distributions is about a quarter below that of means, drawn curves have the load "
+        "duration and the spread of the originals, and they reveal less about who is in the release than the means "
+        "do.",
         "",
         told_by_distributions(attacked),
         "",
-        "Worse: with five levels, intervals for half of the readings hold about 60 % of them, and those for 95 % about "
-        "91 %; ten levels need twice the subjects. Ranks go together by the distance of two instants alone, so where "
-        "readings are steady at some hours and jump at others, drawn curves have too many ramps. The sum of all drawn "
-        "curves is that of the means up to chance.",
+        "Worse: with five levels, intervals for half of the readings contain about 60 % of them, and those for 95 % "
+        "about 91 %; ten levels need twice the subjects. Correlations of ranks depend only on the distance between "
+        "two instants, so where readings are steady at some hours and jump at others, drawn curves have too many "
+        "ramps. The sum of all drawn curves is that of the means up to chance.",
     ]
     given.out.mkdir(parents=True, exist_ok=True)
     page = given.out / "scenarios.md"

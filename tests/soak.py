@@ -70,14 +70,14 @@ See how often Shoal was killed, fed with damaged files and requests, and compare
 found.
 
 Made by `make soak`, or one group at a time by `SOAK=0.1 python tests/soak.py readers`; do not edit. `SOAK` is a factor:
-1 is what `make soak` runs, and a row with less was tried less. The top of each file in `tests/abuse` says what a try is
-and how it is judged. Enumerated panels are counted once whatever the order of their rows. Processor time of `kills` and
-`together` is not in the table: their processes are forked from a server.
+1 is what `make soak` runs, and a row with less was tried less. The top of each file in `tests/abuse` says what one try
+is and how it is judged. Enumerated panels are counted once whatever the order of their rows. Processor time of `kills`
+and `together` is not in the table: their processes are forked from a server.
 
-Findings become ordinary tests and are mended; a row counts them until its group is run again. Groups that are not in
+Findings become ordinary tests and are fixed; a row counts them until its group is run again. Groups that are not in
 the table were not run.
 
-| group | what was tried | how often | findings | minutes | of the processor | SOAK | date |
+| group | what was tried | how often | findings | minutes | processor minutes | SOAK | date |
 |---|---|---|---|---|---|---|---|
 """
 

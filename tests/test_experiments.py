@@ -52,7 +52,7 @@ def run_bare(name, out):
 
 def answers_in(page, *also):
     """The answers to a paper's statements."""
-    statements = page.partition("## Do the paper's statements come out?")[2].partition("\n## ")[0]
+    statements = page.partition("## Do the paper's statements hold here?")[2].partition("\n## ")[0]
     answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
     assert set(answers) <= {"yes", "mostly", "partly", "no", *also}
     return answers
@@ -75,7 +75,7 @@ def test_the_process_paper_answers_whether_orderings_come_out(tmp_path):
     for heading in (
         "## Data",
         "## Where the indices are measured",
-        "## Do the paper's orderings come out?",
+        "## Do the paper's orderings hold here?",
         "### MDAV on Haar shares ahead of variance ahead of mean",
         "### Time falls with k",
         "### Loss grows with k",
@@ -119,7 +119,7 @@ def test_protection_at_the_meter_is_compared_in_every_way(tmp_path):
     assert "nan" not in page
     for way in ("central noise", "secure sum of all, 30 % missing", "LPA", "central microaggregation, k = 10"):
         assert way in page.partition("## Mean day by")[0]
-    statements = page.partition("| statement | comes out? |")[2].partition("\n## ")[0]
+    statements = page.partition("| statement | holds here? |")[2].partition("\n## ")[0]
     answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
     assert len(answers) == 6
     assert all(answer in ("yes", "no") or " of " in answer for answer in answers)
@@ -165,12 +165,12 @@ def test_the_nlk_paper_answers_whether_statements_and_targets_come_out(tmp_path)
 
 def test_the_kp_paper_answers_what_must_show_on_every_set(tmp_path):
     page = run_bare("kp_paper", tmp_path)
-    first = page.partition("\n## What must show on every set\n")[2].partition("\n### ")[0]
+    first = page.partition("\n## Expected on every set\n")[2].partition("\n### ")[0]
     other = page.partition("\n## The other reading: each series scaled by itself\n")[2].partition("\n## ")[0]
     figure_6 = page.partition("\n## Pattern loss against TGA and BFP2KA (figure 6)\n")[2].partition("\n## ")[0]
     for section, losses in ((first, figure_6), (other, other)):
         compares_like_with_like(section, kp_losses(losses))
-    statements = page.partition("## Do the paper's statements come out?")[2].partition("\n## ")[0]
+    statements = page.partition("## Do the paper's statements hold here?")[2].partition("\n## ")[0]
     rows = [line.split("|")[2:-1] for line in statements.splitlines() if line.startswith("| ")]
     assert [cell.strip() for cell in rows[0]] == ["the whole set", "each series"]
     answers = [cell.strip() for row in rows[1:] for cell in row]
@@ -232,7 +232,7 @@ def compares_like_with_like(section, losses):
 
 def test_the_reposition_paper_answers_its_statements_and_says_who_is_missing(tmp_path):
     page = run_bare("reposition_paper", tmp_path)
-    assert "**Who can be seen to be missing has been suppressed, and that tells the value.**" in page
+    assert "**Anyone seen to be missing was suppressed, and that reveals the value.**" in page
     assert len(answers_in(page)) > 15
     held, of = (int(word) for word in re.search(r"(\d+) of (\d+) releases passed", page).groups())
     assert held == of >= 8
@@ -284,7 +284,7 @@ def rows_under(page, heading):
 def test_attacks_on_releases_answer_what_must_show_and_find_exchanged_days_by_pieces_only(tmp_path):
     page = run_bare("attacks_on_releases", tmp_path)
     assert "The data folder has no Slovak meters, Australian households" in page
-    asked = {question: (word, figures) for question, word, figures in rows_under(page, "What must show")[1:]}
+    asked = {question: (word, figures) for question, word, figures in rows_under(page, "Expected results")[1:]}
     assert len(asked) == 8
     assert {word for word, _ in asked.values()} <= {"yes", "no"}
     # What a panel of any size must show; whether a filter beats plain linking takes more targets than these.
@@ -292,7 +292,7 @@ def test_attacks_on_releases_answer_what_must_show_and_find_exchanged_days_by_pi
         found = [word for question, (word, _) in asked.items() if question.startswith(beginning)]
         assert found
         assert set(found) == {"yes"}, beginning
-    (pieces,) = [row for row in rows_under(page, "What else was found") if row[0].startswith("Days exchanged")]
+    (pieces,) = [row for row in rows_under(page, "Other results") if row[0].startswith("Days exchanged")]
     assert pieces[1] == "yes"
     (links,) = [row for row in rows_under(page, "Links to single series") if row[1].startswith("days exchanged")]
     assert all(float(cell.split(" (")[0]) < 10 for cell in links[2:5])

@@ -16,7 +16,7 @@ def test_slices_of_a_week_are_put_together_far_more_often_than_by_chance(dates):
     published, rows = sliced(panel, 168, dates=dates)
     risk = Reordering(cycle="day" if dates else 24).attack(panel, published, rows=rows)
     assert risk.interval.low > 20 * risk.baseline
-    assert risk.prosecutor > 0.8  # where it looks surest
+    assert risk.prosecutor > 0.8  # where they look surest
     assert risk.n_slices == 600
     assert risk.baseline == pytest.approx(1 / 300 if dates else 1 / 599)
 

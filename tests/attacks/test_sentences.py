@@ -60,8 +60,8 @@ def test_what_is_found_is_called_what_it_is(kind):
 def test_nobody_is_said_to_hold_more_readings_than_there_are():
     panel = households(20, 1)
     few = Panel(panel.values[:, :3], times=panel.times[:3])
-    assert "holds exact readings at 3 instants" in KnownPoints(5).attack(few, few).sentence
-    assert "holds exact readings at 2 instants" in KnownPoints(2).attack(few, few).sentence
+    assert "knows exact readings at 3 instants" in KnownPoints(5).attack(few, few).sentence
+    assert "knows exact readings at 2 instants" in KnownPoints(2).attack(few, few).sentence
 
 
 def test_a_search_that_proves_nothing_is_said_to_prove_nothing():

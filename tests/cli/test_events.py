@@ -165,7 +165,7 @@ def test_where_it_is_allowed_the_terminal_says_the_share_and_the_loss_by_value(w
 def test_one_risk_is_told_to_the_publisher_and_none_to_readers(waves, tmp_path, capsys):
     assert waves("-o", "out", "--suppression-limit", "0.6") == 0
     shown = capsys.readouterr().out
-    assert "homogeneity    Someone who holds the quasi-identifiers" in shown
+    assert "homogeneity    Someone who knows the quasi-identifiers" in shown
     assert shown.count("with a chance of") == 1
     assert "(485 events)" in shown
     certificate, page = ((tmp_path / "out" / name).read_text() for name in ("release.json", "report.html"))

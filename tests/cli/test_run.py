@@ -56,7 +56,7 @@ def test_a_policy_becomes_a_release_that_verifies_and_says_how_it_was_found(many
     assert process["chosen"] == {"k": certificate["method"]["parameters"]["k"]}
     page = (many / "out" / "report.html").read_text()
     assert "What was tried" not in page
-    assert "Someone who holds the total of every day" in page
+    assert "Someone who knows the total of every day" in page
     assert run(["report", "out", "--for", "publisher", "-o", "own.html"]) == 0
     assert "What was tried" in (many / "own.html").read_text()
     assert run(["report", "out", "-o", "public.html"]) == 0
@@ -84,14 +84,14 @@ def test_of_few_subjects_the_figures_are_on_the_screen_and_not_in_the_release(fo
     page = (folder / "out" / "report.html").read_text()
     assert "What was tried" not in page
     assert "Risk, utility and curves of the originals are left out" in page
-    assert "Not told" in page
+    assert "Not stated" in page
     own = ["report", "out", "--for", "publisher", "-o", "own.html"]
     assert run([*own, "--private", "private"]) == 0
     page = (folder / "own.html").read_text()
-    assert "Someone who holds the total of every day" in page
-    assert "Not told" not in page
+    assert "Someone who knows the total of every day" in page
+    assert "Not stated" not in page
     assert run(own) == 0  # from the folder alone there is no more than it holds
-    assert "Someone who holds" not in (folder / "own.html").read_text()
+    assert "Someone who knows" not in (folder / "own.html").read_text()
     capsys.readouterr()
     assert run(["report", "out", "--private", "private"]) == 2
     assert "give --for publisher" in capsys.readouterr().err

@@ -113,7 +113,7 @@ def test_what_was_learned_from_fewer_than_ten_curves_is_not_used_and_that_is_sai
     assert learned.figures["n_curves"] == n_curves
     assert learned.figures["held_out_learned"] > learned.figures["held_out_euclidean"]
     assert learned.used == (n_curves == 10)
-    said = "it was learned from 9 curves, and below 10 what held-out pairs say is not to be relied on"
+    said = "it was learned from 9 curves, and with fewer than 10, held-out pairs are not a reliable guide"
     assert (said in learned.statement) == (n_curves == 9)
 
 

@@ -153,7 +153,7 @@ class TestTheGateOnCoarserValues:
         assert "airways" in candidate.published.counts["d"].to_list()
         publish(candidate, tmp_path / "out")
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-        assert "A coarser value stands for a frequent one" in page
+        assert "A coarser value replaces a frequent one" in page
         assert verify(tmp_path / "out").holds
 
     def test_a_value_that_no_original_had_is_refused(self):

@@ -51,8 +51,8 @@ def test_envelopes_and_events_are_judged_in_the_same_words():
     risk = Linkage().attack(original, published)
     assert risk.prosecutor == risk.highest == 0.5
     assert risk.sentence == (
-        "Someone who holds the values at all published instants and the shape of a target learns what is at stake "
-        "with a chance of 50 % (4 targets), of the one most at risk 50 %; by guessing 25 %."
+        "Someone who knows the values at all published instants and the shape of a target learns what is at stake "
+        "with a chance of 50 % (4 targets), 50 % for the one most at risk; by guessing 25 %."
     )
     table = pl.DataFrame({"time": [0, 0, 1, 1], "age": [30, 30, 52, 52], "result": ["a", "a", "a", "b"]})
     counts = pl.DataFrame({"time": [1, 1], "group": [0, 0], "result": ["a", "b"], "count": [2, 2]})
@@ -61,7 +61,7 @@ def test_envelopes_and_events_are_judged_in_the_same_words():
     risk = Homogeneity(window=2).attack(events, EventTables(records, counts, ("age",), "result"))
     assert risk.prosecutor == 0.5
     assert risk.sentence == (
-        "Someone who holds the quasi-identifiers and the time of an event learns its sensitive value with a chance of "
+        "Someone who knows the quasi-identifiers and the time of an event learns its sensitive value with a chance of "
         "50 % (4 events); published as they are 75 %, by guessing 62.5 %. For the event most "
         "at risk it is 50 %."
     )

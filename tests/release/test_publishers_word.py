@@ -414,7 +414,7 @@ class TestDifferentialPrivacy:
 def test_the_report_says_what_is_not_promised(tmp_path):
     publish(NOISY, tmp_path / "out", risks=measured(points=risk()), risk_limit=0.09)
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "No guarantee is promised: this release is judged by attacks alone." in page
+    assert "No guarantee is given: this release is judged by attacks alone." in page
     assert "That anything is promised" in page
 
 

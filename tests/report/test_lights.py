@@ -81,7 +81,7 @@ def test_a_sentence_of_an_attack_does_not_repeat_the_figures_beside_it():
     told = "Somebody who holds 5 readings finds a target's own series with a chance of 4 % (95 % interval 2 to 7 %)."
     found = attacked(sentence=told)["Singling out"]["sentence"]
     assert found == (
-        "Someone who holds 5 readings finds a target's own series in this share of 500 attempts; where they look "
+        "Someone who knows 5 readings finds a target's own series in this share of 500 attempts; where they look "
         "surest, in 6 %."
     )
 

@@ -200,7 +200,7 @@ class TestRules:
 
         monkeypatch.setattr(service, "ask", fail)
         answer = north.post("/ask", json=COUNT)
-        assert (answer.status_code, answer.json()["detail"]) == (500, "Something failed here. Nothing was answered.")
+        assert (answer.status_code, answer.json()["detail"]) == (500, "Something went wrong. Nothing was answered.")
         told = capfd.readouterr().err
         assert told.startswith("shoal serve: internal error ValueError at test_closed.py:")
         assert "31.4159" not in told + answer.text

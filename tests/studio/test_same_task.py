@@ -10,7 +10,7 @@ from shoal.studio.app import NOT_SHOWN
 from shoal.studio.project import identity
 from studio.conftest import days, open_link, person
 
-OTHER = "holds another task than the one its links and labels belong to"
+OTHER = "contains another task than the one its links and labels belong to"
 
 
 @pytest.mark.parametrize("where", ["tasks", "links", "labels"])

@@ -272,7 +272,7 @@ class TestFailures:
         monkeypatch.setattr(studio.project, "tables", fail)
         answer = publisher.get("/")
         assert answer.status_code == 500
-        assert "Something failed here" in answer.text
+        assert "Something went wrong" in answer.text
         assert answer.headers["content-security-policy"] == CONTENT_POLICY
         told = capfd.readouterr()
         assert told.err.startswith("shoal studio: internal error ValueError at test_security.py:")
@@ -287,7 +287,7 @@ class TestFailures:
         monkeypatch.setattr(studio.project, "panel", fail)
         answer = publisher.done(publisher.post("/tasks", {"name": "a", "table": "days.csv"}))
         assert answer.status_code == 400
-        assert "An internal error; its place is logged." in answer.text
+        assert "An internal error; its location is logged." in answer.text
         assert "31.4159" not in answer.text + "".join(capfd.readouterr())
 
     def test_a_wrong_field_is_named_and_not_quoted(self, publisher):

@@ -119,7 +119,7 @@ class Copies(SeriesAttack[CopiesRisk]):
             control=control,
             control_interval=None if control is None else Interval.wilson(control, len(outside)),
             confidence=1.0,
-            sentence=f"{_counted(hit, outside <= self.tolerance)} Someone who holds the whole series of a target finds "
+            sentence=f"{_counted(hit, outside <= self.tolerance)} Someone who knows the whole series of a target finds "
             "a published copy of it, within "
             f"{percent(self.tolerance)} of its own spread, with a chance of {percent(success)} ({between(interval)}; "
             f"{n} targets)",

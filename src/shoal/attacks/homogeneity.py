@@ -126,7 +126,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
             worst=tuple(int(row) for row in np.argsort(-chances, kind="stable")[:N_WORST]),
             prosecutor=float(chances.max()),
             sentence=(
-                "Someone who holds the quasi-identifiers and the time of an event learns its sensitive value with a "
+                "Someone who knows the quasi-identifiers and the time of an event learns its sensitive value with a "
                 f"chance of {percent(mean)} ({len(chances)} events); "
                 f"published as they are {percent(float(before.mean()))}, by guessing {percent(chance)}. "
                 f"{_at_worst(chances, matched)}"

@@ -167,8 +167,8 @@ class Linkage(Attack[LinkageRisk]):
             prosecutor=highest,
             confidence=float((1.0 / np.maximum(findings.sizes, 1)).mean()),
             sentence=(
-                f"Someone who holds {self._held} of a target learns what is at stake with a chance of {percent(mean)} "
-                f"({n} targets), of the one most at risk {percent(highest)}; by guessing {percent(chance)}."
+                f"Someone who knows {self._held} of a target learns what is at stake with a chance of {percent(mean)} "
+                f"({n} targets), {percent(highest)} for the one most at risk; by guessing {percent(chance)}."
             ),
             highest=highest,
             n_missed=findings.n_missed,

@@ -207,7 +207,7 @@ def link_figures(
 ) -> dict[str, Any]:
     """Everything a LinkRisk needs.
 
-    `holds` completes "Someone who holds ..."; `guesses` are the chances without knowledge, if rows are not whole
+    `holds` completes "Someone who knows ..."; `guesses` are the chances without knowledge, if rows are not whole
     series. An adversary may use any of several ways to compare: `success` is that of the better one, while
     `prosecutor`, `highest` and `worst` are those of the way that is worst for the target. `slices`: the targets are
     slices.

@@ -46,7 +46,7 @@ class MembershipRisk(Risk):
 
     `success` is the share of right answers among as many subjects inside as outside, none of whom the adversary learned
     its limit from; guessing gives a half. The control is the share of subjects outside who are taken to be in.
-    `confidence` is how often the answer "in" is right, `prosecutor` the same where it looks surest.
+    `confidence` is how often the answer "in" is right, `prosecutor` the same where they look surest.
 
     Parameters
     ----------
@@ -220,9 +220,9 @@ class Membership(SeriesAttack[MembershipRisk]):
         said = int(hits.sum() + false.sum())
         order = near_order[half:][np.argsort(judged, kind="stable")][:N_WORST]
         sentence = (
-            f"Someone who holds {_held(self.step)}{self._rehearsal} infers whether a subject is in the release with a "
+            f"Someone who knows {_held(self.step)}{self._rehearsal} infers whether a subject is in the release with a "
             f"chance of {percent(success)} ({between(interval)}; {n_judged} subjects), "
-            f"{against_guessing(success, interval, 0.5)}; of those outside {percent(wrong)} are taken to be in."
+            f"{against_guessing(success, interval, 0.5)}; {percent(wrong)} of those outside are taken to be in."
         )
         return MembershipRisk(
             success=success,

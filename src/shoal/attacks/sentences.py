@@ -23,9 +23,9 @@ class Linked:
     Parameters
     ----------
     holds
-        Completes "Someone who holds ...".
+        Completes "Someone who knows ...".
     n, success, interval, prosecutor, guess
-        How many targets, the chance to link one with its interval, where it looks surest, and by guessing.
+        How many targets, the chance to link one with its interval, where they look surest, and by guessing.
     several
         Whether a subject has several published rows: any of them counts as found.
     slices
@@ -55,8 +55,8 @@ LINKED: tuple[Sentence[Linked], ...] = (
 
 def _linked(found: Linked, what: str, targets: str) -> str:
     return (
-        f"Someone who holds {found.holds} finds {what} with a chance of {percent(found.success)} "
-        f"({between(found.interval)}; {found.n} {targets}), where it looks surest {percent(found.prosecutor)}; "
+        f"Someone who knows {found.holds} finds {what} with a chance of {percent(found.success)} "
+        f"({between(found.interval)}; {found.n} {targets}), {percent(found.prosecutor)} where they look surest; "
         f"{against_guessing(found.success, found.interval, found.guess)}."
     )
 
@@ -84,7 +84,7 @@ SUMMED: tuple[Sentence[Summed], ...] = (
         "members",
         lambda a: True,
         lambda a: (
-            f"Someone who holds {a.holds} of everyone identifies a member of a published mean with a chance of "
+            f"Someone who knows {a.holds} of everyone identifies a member of a published mean with a chance of "
             f"{percent(a.success)} ({between(a.interval)}; {a.n} means), and all members of {percent(a.recovered)} of "
             f"the means; {against_guessing(a.success, a.interval, a.guess)}."
         ),

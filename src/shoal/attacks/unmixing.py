@@ -123,10 +123,10 @@ class Unmixing(SeriesAttack[UnmixingRisk]):
         )
         interval = Interval.wilson(success, n)
         sentence = (
-            f"Someone who holds {step_words(self.step)} and looks piece by piece gets {percent(success)} of a "
-            f"target's readings right ({between(interval)}; {n} targets), of the one most at risk "
-            f"{percent(float(found.max()))}; {against_guessing(success, interval, guess)}, by looking for whole series "
-            f"{percent(simple)}."
+            f"Someone who knows {step_words(self.step)} and looks piece by piece gets {percent(success)} of a "
+            f"target's readings right ({between(interval)}; {n} targets), "
+            f"{percent(float(found.max()))} for the one most at risk; {against_guessing(success, interval, guess)}, by "
+            f"looking for whole series {percent(simple)}."
         )
         return UnmixingRisk(
             success=success,

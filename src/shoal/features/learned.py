@@ -117,16 +117,16 @@ class Learned:
         """In one sentence, whether it is used and why."""
         f = self.figures
         found = (
-            f"on {f.get('n_held_out')} held-out pairs the learned distance tells dissimilar from similar with "
-            f"{f.get('held_out_learned', float('nan')):.3f}, the Euclidean one with "
-            f"{f.get('held_out_euclidean', float('nan')):.3f}"
+            f"on {f.get('n_held_out')} held-out pairs, the chance that a dissimilar pair is farther apart than a "
+            f"similar one is {f.get('held_out_learned', float('nan')):.3f} by the learned distance and "
+            f"{f.get('held_out_euclidean', float('nan')):.3f} by the Euclidean one"
         )
         if self.used:
             return f"The learned metric is used: {found}; {self.choice}."
         few = int(f.get("n_curves", FEWEST_CURVES)) < FEWEST_CURVES
         why = (
-            f"it was learned from {f.get('n_curves')} curves, and below {FEWEST_CURVES} what held-out pairs say is not "
-            f"to be relied on ({found})"
+            f"it was learned from {f.get('n_curves')} curves, and with fewer than {FEWEST_CURVES}, held-out pairs "
+            f"are not a reliable guide ({found})"
             if few
             else f"{found}, which is not better"
         )

@@ -21,16 +21,16 @@ WHO_CAN_CHECK = (
         "sequence",
         lambda f: f.anyone and f.of_sequence and not _hidden_subjects(f),
         lambda f: (
-            "**Anyone who has all releases of the sequence can check this**: `shoal verify FOLDER`, on the folder that "
-            "holds them."
+            "**Anyone who has all releases of the sequence can check this**: `shoal verify FOLDER`, on the folder "
+            "that contains them."
         ),
     ),
     Said(
         "counts of profiles",
         lambda f: f.anyone and f.by_group,
         lambda f: (
-            "**Anyone can check this as far as the profiles count themselves**: `shoal verify FOLDER`. That these "
-            "counts are true was checked by the publisher, who has the originals."
+            "**Anyone can check this, taking the counts of the profiles as stated**: `shoal verify FOLDER`. The "
+            "publisher, who has the originals, checked that these counts are true."
         ),
     ),
     Said(
@@ -88,7 +88,7 @@ MAY_CONCLUDE = (
         lambda f: bool(f.certificate.get("utility")),
         lambda f: (
             "Statements about groups and about all of the subjects together, as far as the utility figures in "
-            "`release.json` carry them."
+            "`release.json` support them."
         ),
     ),
     Said(
@@ -96,7 +96,7 @@ MAY_CONCLUDE = (
         lambda f: not f.certificate.get("utility"),
         lambda f: (
             "Statements about groups and about all of the subjects together. `release.json` has no figures that say "
-            "how far these carry."
+            "how reliable these are."
         ),
     ),
     Said(
@@ -115,7 +115,7 @@ MAY_NOT_CONCLUDE = (
     Said(
         "group",
         lambda f: f.promises("k-anonymity") or f.by_group,
-        lambda f: "That a published row is the reading of a certain person or household. It stands for a group.",
+        lambda f: "That a published row is the reading of a certain person or household. It represents a group.",
     ),
     Said(
         "row",

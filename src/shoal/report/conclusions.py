@@ -62,14 +62,14 @@ MAY = (
     Said(
         "profile",
         lambda f: f.name == "k-anonymity" and f.by_group,
-        lambda f: f"Every published profile stands for at least {_number(f, 'k')} subjects.",
+        lambda f: f"Every published profile represents at least {_number(f, 'k')} subjects.",
     ),
     Said(
         "levels",
         lambda f: f.name == "k-anonymity" and f.form == "scenarios",
         lambda f: (
-            f"Behind every level of a published distribution stand at least {_number(f, 'k')} subjects too. No level "
-            "is one subject's reading."
+            f"Every level of a published distribution is based on at least {_number(f, 'k')} subjects too. No level is "
+            "one subject's reading."
         ),
     ),
     Said(
@@ -206,7 +206,7 @@ def _coarser(facts: Facts) -> str:
     """Say what l-diversity does not hide if a remedy published frequent values as coarser ones."""
     if mapping(facts.method.get("parameters")).get("remedy") != "generalise":
         return ""
-    return " A coarser value stands for a frequent one: someone who knows the tree can mostly tell which."
+    return " A coarser value replaces a frequent one: someone who knows the tree can usually tell which."
 
 
 MAY_NOT = (

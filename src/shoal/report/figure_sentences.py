@@ -45,7 +45,7 @@ CLOCK = (
     Said(
         "put back",
         lambda f: _has_local_times(f) and len(set(listed(_axis(f).get("at")))) < len(listed(_axis(f).get("at"))),
-        lambda f: "Where the clock was put back, the same times come twice.",
+        lambda f: "Where the clock was set back, the same times appear twice.",
     ),
     Said(
         "universal",
@@ -119,7 +119,7 @@ AGGREGATES = (
             f"{words.percent(f.figures['largest_share'])} of it. Other points are left out."
         ),
     ),
-    Said("nothing of the originals", lambda f: not f.shown, lambda f: "Nothing of the originals is drawn here."),
+    Said("nothing of the originals", lambda f: not f.shown, lambda f: "Nothing from the originals is drawn here."),
 )
 
 # Instead of figures from which someone could infer the originals of a small release.
@@ -141,6 +141,6 @@ PROMISE = (
     Said(
         "nothing",
         lambda f: f.name == "none",
-        lambda f: "No guarantee is promised: this release is judged by attacks alone.",
+        lambda f: "No guarantee is given: this release is judged by attacks alone.",
     ),
 )

@@ -117,7 +117,7 @@ PROVEN = (
         "profiles",
         lambda f: _holds(f, "k-anonymity", "k") and f.by_group and _crowd(f) >= f.settings["k"],
         lambda f: (
-            f"Proven: no published row belongs to one subject. Each stands for at least {words.number(_crowd(f))} "
+            f"Proven: no published row belongs to one subject. Each represents at least {words.number(_crowd(f))} "
             "subjects, and nothing published distinguishes them."
         ),
         "singling out",
@@ -229,7 +229,7 @@ INFERRED = (
         "readings",
         lambda f: any(is_finite(mapping(r).get("inferred")) for r in mapping(f.certificate.get("risk")).values()),
         lambda f: (
-            "Someone with the knowledge named under singling out reads off this share of a target's other readings, on "
+            "Someone with the knowledge named under singling out infers this share of a target's other readings, on "
             "average. Guessing takes the median of those they know."
         ),
     ),
@@ -267,7 +267,8 @@ def _light(question: str, facts: Facts) -> dict[str, Any]:
         light = proven | {"others": ""}
     else:
         lines = said(NO_FIGURE, facts)
-        none = {"state": "open", "figure": "", "others": "", "none": "Not told" if _left_out(facts) else "Not measured"}
+        why = "Not stated" if _left_out(facts) else "Not measured"
+        none = {"state": "open", "figure": "", "others": "", "none": why}
         return {"name": words.title(question), "sentence": " ".join(lines), **none}
     limit = light["limit"]
     state = "open" if limit is None else "within" if light["upper"] <= limit else "above"
@@ -377,7 +378,9 @@ def _achieved(risk: Mapping[str, Any]) -> str:
         return words.clipped(risk.get("sentence", ""), 320)
     more = f"; where they look surest, in {_percent(surest)}" if is_finite(surest) and 0 <= surest <= 1 else ""
     tried = words.plural(int(n), "attempt")
-    return f"{words.clipped(who.replace('Somebody who', 'Someone who', 1), 320)} in this share of {tried}{more}."
+    # Earlier certificates say "Somebody who holds" or "Someone who holds".
+    who = who.replace("Somebody who", "Someone who", 1).replace("Someone who holds", "Someone who knows", 1)
+    return f"{words.clipped(who, 320)} in this share of {tried}{more}."
 
 
 def _between(interval: Interval | None) -> str:

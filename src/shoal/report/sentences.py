@@ -160,7 +160,7 @@ IDENTIFIERS = (
     Said(
         "profiles",
         lambda f: f.by_group and f.pseudonyms == "random",
-        lambda f: "They were left out: a row stands for a whole group, under a fresh random name, in random order.",
+        lambda f: "They were left out: a row represents a whole group, under a fresh random name, in random order.",
     ),
     Said(
         "events",
@@ -346,7 +346,7 @@ CHECK = (
         "mechanism",
         lambda f: f.promises("differential-privacy"),
         lambda f: (
-            "differential-privacy cannot be seen in published values: it rests on how the noise was drawn. Its "
+            "differential-privacy cannot be seen in published values: it follows from how the noise was drawn. Its "
             "accounting was added up."
         ),
     ),
@@ -354,8 +354,8 @@ CHECK = (
         "meters",
         lambda f: f.promises("local-differential-privacy"),
         lambda f: (
-            "local-differential-privacy cannot be seen in published values: it rests on what ran on the meters. The "
-            "most that any meter spent within a window was compared with the budget."
+            "local-differential-privacy cannot be seen in published values: it follows from what ran on the meters. "
+            "The most that any meter spent within a window was compared with the budget."
         ),
     ),
     Said(

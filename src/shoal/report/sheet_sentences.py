@@ -229,13 +229,13 @@ TELL = (
     Said(
         "noise",
         lambda f: f.has_noise,
-        lambda f: "Analysts: every figure carries noise; small groups may be far off.",
+        lambda f: "Analysts: every figure carries noise; figures for small groups may be far off.",
     ),
     Said(
         "groups",
         lambda f: f.promises("k-anonymity", "sequence-anonymity") and f.form == "values",
         lambda f: (
-            "Analysts: a published series stands for its group; do not read peaks or habits of one subject from it."
+            "Analysts: a published series represents its group; do not read peaks or habits of one subject from it."
         ),
     ),
     Said(

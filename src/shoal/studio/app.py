@@ -40,16 +40,16 @@ ROOMS = (
 )
 API = "/label/api/"
 NOT_SHOWN = "This task cannot be shown at the moment. Ask the person who sent you the link."
-FAILED = "Everything saved before is still there. Only the place of the failure is logged."
+FAILED = "Everything saved before is still there. The log has only the location of the error."
 _TITLES = {
     400: "That did not work",
-    403: "Not for you",
+    403: "No access",
     404: "Not here",
-    405: "Not like this",
+    405: "Not possible here",
     409: "Not now",
     413: "Too much",
-    422: "That cannot be",
-    500: "Something failed here",
+    422: "That is not possible",
+    500: "Something went wrong",
 }
 
 

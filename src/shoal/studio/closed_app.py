@@ -28,7 +28,7 @@ from shoal.studio.reached import Reached
 from shoal.studio.security import FORM_BYTES, BodyLimit, HostCheck, OriginCheck, Quiet, SecureHeaders
 
 COMMAND = "shoal serve"
-FAILED = "Something failed here. Nothing was answered."
+FAILED = "Something went wrong. Nothing was answered."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     ours = error.status_code in (401, 429)
     # The framework's message about an unreadable body may quote it.
-    words = {404: "There is no such address.", 405: "Not like this."}
+    words = {404: "There is no such address.", 405: "This method is not allowed here."}
     text = str(error.detail) if ours else words.get(error.status_code, "The request could not be understood.")
     return JSONResponse({"detail": text}, error.status_code, dict(error.headers or {}))
 

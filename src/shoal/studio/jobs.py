@@ -204,7 +204,7 @@ class Jobs:
             return
         kind, arguments, starts = begun
         if starts > MOST_STARTS or kind not in _KINDS:
-            self._end(name, "failed", "The studio ended while this was running, several times. Start it again.")
+            self._end(name, "failed", "The studio stopped several times while this was running. Start it again.")
             return
         progress = Progress(lambda **how_far: self._tell(name, how_far), stop)
         try:
@@ -220,14 +220,14 @@ class Jobs:
         except Exception as error:
             # Its message may quote the data.
             tell_place(error)
-            self._end(name, "failed", "An internal error; its place is logged.")
+            self._end(name, "failed", "An internal error; its location is logged.")
         else:
             self._end(name, "done", leads_to=page)
 
     def _stopped(self, name: str) -> None:
         """End a job that someone stopped; if the studio itself is stopping, the job resumes later."""
         if not self._closing:
-            self._end(name, "stopped", "It was stopped. What it had found so far is kept.")
+            self._end(name, "stopped", "It was stopped. Its results so far are kept.")
             return
         with self._store.writing() as connection:
             connection.execute("update jobs set status = 'waiting', starts = starts - 1 where job = ?", (name,))

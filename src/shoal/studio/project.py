@@ -211,7 +211,7 @@ class Project:
                 connection.execute("insert into identities values (?, ?, ?)", (name, identity(task), task.source))
         if row is not None and row[0] != identity(task):
             raise GuaranteeNotMetError(
-                f"The folder of task {name} holds another task than the one its links and labels belong to. Restore "
+                f"The folder of task {name} contains another task than the one its links and labels belong to. Restore "
                 "the old folder, or move this one to a name of its own."
             )
 

@@ -165,7 +165,7 @@ def download_release(release: Name, studio: InStudio, session: Publisher) -> Res
     except ShoalError as error:
         findings = (str(error),)
     if findings:
-        raise HTTPException(409, f"The release does not verify and is not handed out: {findings[0]}")
+        raise HTTPException(409, f"The release does not verify, so you cannot download it: {findings[0]}")
     return StreamingResponse(
         _pieces(zip_folder(folder, release)),
         media_type="application/zip",

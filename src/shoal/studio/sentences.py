@@ -32,7 +32,7 @@ VERDICT = (
     Said(
         "mechanism",
         lambda f: f.name in ("differential-privacy", "local-differential-privacy"),
-        lambda f: f"Rests on how the noise was drawn; the accounting was added up just now: {_figures(f)}",
+        lambda f: f"Follows from how the noise was drawn; the accounting was added up just now: {_figures(f)}",
     ),
     Said("nothing promised", lambda f: f.name == "none", lambda f: f"Promises nothing: {_figures(f)}"),
 )
@@ -67,11 +67,11 @@ def _metric(facts: Facts) -> dict[str, object]:
 
 # What the folder contains, and who may receive it.
 FOLDER = (
-    Said("whole", lambda f: not _insecure(f) and not f.is_copy, lambda f: "Hand it over whole."),
+    Said("whole", lambda f: not _insecure(f) and not f.is_copy, lambda f: "Hand over the whole folder."),
     Said(
         "one recipient",
         lambda f: not _insecure(f) and f.is_copy,
-        lambda f: "Hand it over whole, and only to the recipient it was made for.",
+        lambda f: "Hand over the whole folder, and only to the recipient it was made for.",
     ),
     Said(
         "insecure",
@@ -86,20 +86,20 @@ FOLDER = (
     Said(
         "series",
         lambda f: f.form in ("values", "envelopes"),
-        lambda f: "It holds the published series and the certificate (release.json).",
+        lambda f: "It contains the published series and the certificate (release.json).",
     ),
     Said(
         "profiles",
         lambda f: f.by_group,
         lambda f: (
-            f"It holds the {'profiles' if f.form == 'profiles' else 'distributions'} of the groups and the certificate "
-            "(release.json)."
+            f"It contains the {'profiles' if f.form == 'profiles' else 'distributions'} of the groups and the "
+            "certificate (release.json)."
         ),
     ),
     Said(
         "events",
         lambda f: f.form == "events",
-        lambda f: "It holds the published events and the certificate (release.json).",
+        lambda f: "It contains the published events and the certificate (release.json).",
     ),
     Said(
         "report",

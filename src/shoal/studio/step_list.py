@@ -83,7 +83,7 @@ def _review(studio: Studio, draft: Draft) -> tuple[bool, str]:
     if found.refused is not None:
         return False, f"refused by {found.refused.name}"
     if draft.policy.release.review == "required":
-        return False, "waits for an officer" if found.is_shown else "an officer must approve"
+        return False, "waiting for an officer" if found.is_shown else "an officer must approve"
     return found.is_shown, "the decision sheet"
 
 

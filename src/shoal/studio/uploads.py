@@ -104,7 +104,7 @@ async def receive_table(
     kind, options = parse_options_header(request.headers.get("content-type"))
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not 1 <= len(boundary) <= 200:
-        raise HTTPException(400, "Send the table by the form on the start page.")
+        raise HTTPException(400, "Use the form on the start page to send the table.")
     # Removed in any case: `keep` made another link to it.
     with tempfile.NamedTemporaryFile(dir=folder, prefix=ASIDE) as aside:
         form = _Form(aside.file, check)
