@@ -1,4 +1,4 @@
-"""Subjects kept out of a panel on an engine, by a hash of their names that depends on the readings."""
+"""Subjects held out of a panel on an engine, by a hash of their names that depends on the readings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _HASHES, _SERIES, _MISSING = "hashes", "series", "missing"
 
 
 def hold_out(series: SeriesTable, share: float, seed: int) -> tuple[SeriesTable, SeriesTable]:
-    """Split off about a share of the subjects: the others, and those. Someone who has names and seed, but not the
-    readings, cannot tell who is kept out."""
+    """Hold out about `share` of the subjects; returns the other series, then those held out. Someone who has the names
+    and the seed, but not the readings, cannot tell who is held out."""
     digest = count_keys(series.engine, series.table, _Digest())[_HASHES].get(0, 0)
     drawn = np.random.SeedSequence([seed, digest % 2**64]).generate_state(1, np.uint64)[0]
     return _some(series, _Draw(share, int(drawn), out=False)), _some(series, _Draw(share, int(drawn), out=True))
@@ -38,7 +38,7 @@ def _some(series: SeriesTable, draw: _Draw) -> SeriesTable:
 
 @dataclass(frozen=True)
 class _Digest:
-    """A sum of hashes of all series, whatever their order: modulo 2^64, as all sums of counts are."""
+    """Sum the hashes of all series, modulo 2^64 like all sums of counts; the order of series does not matter."""
 
     def __call__(self, blocks: Blocks) -> Blocks:
         total = np.zeros(1, dtype=np.uint64)
@@ -63,7 +63,7 @@ class _Count:
 
 @dataclass(frozen=True)
 class _Draw:
-    """All series of the subjects that are drawn, or of the others."""
+    """Keep the series of the subjects that are drawn, or of the others."""
 
     share: float
     seed: int

@@ -1,4 +1,4 @@
-"""The work in this process, with everything in memory: what the other engines do, without a disk."""
+"""The engine for this process, with everything in memory: what the other engines do, without a disk."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Memory(PanelReading):
 
     @property
     def cores(self) -> int:
-        """How many parts are worked on at once."""
+        """Number of parts processed at once."""
         return 1
 
     def read_panel(self, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:

@@ -1,4 +1,4 @@
-"""Rows to scratch files by a hash of their keys."""
+"""Distribution of rows to scratch files by a hash of their keys."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _GATHERED = 1 << 21
 
 @dataclass(frozen=True)
 class BucketFile:
-    """The rows of one bucket that one task found, and the lowest and highest of their hashes: where these are the same
-    there is one key, which cannot be split any more."""
+    """The rows of one bucket from one task, with their lowest and highest hash. If these are equal there is only one
+    key, so the bucket cannot be split further."""
 
     bucket: int
     path: Path
@@ -55,7 +55,7 @@ class Distribute:
                 for bucket, rows, low, high in self._split(block):
                     if bucket not in sinks:
                         path = self.folder / f"{bucket}-{name}.arrow"
-                        # Through a buffer: a batch is written in many pieces of some bytes each.
+                        # Buffered: Arrow writes a batch in many pieces of a few bytes each.
                         file = stack.enter_context(pa.BufferedOutputStream(pa.OSFile(str(path), "wb"), _BUFFER))
                         sinks[bucket] = stack.enter_context(pa.ipc.new_file(file, rows.schema))
                         found[bucket] = BucketFile(bucket, path, low, high)
@@ -83,7 +83,7 @@ class Distribute:
 
 
 def gathered(blocks: Blocks) -> Blocks:
-    """Small blocks put together: cut again into as many pieces as there are buckets, each would be a few rows."""
+    """Join small blocks: each is split into as many pieces as there are buckets, which would have only a few rows."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for block in blocks:
@@ -104,7 +104,7 @@ def _one(blocks: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def hashes(block: pa.RecordBatch, keys: Sequence[str]) -> NDArray[np.uint64]:
-    """A number for each row that is the same where the keys are. It decides only where a row goes."""
+    """A number for each row, equal if the keys are equal. It only decides where a row goes."""
     refuse_missing_keys(block, keys)
     found = np.zeros(block.num_rows, dtype=np.uint64)
     for name in keys:
@@ -115,7 +115,7 @@ def hashes(block: pa.RecordBatch, keys: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def refuse_missing_keys(block: pa.RecordBatch, keys: Sequence[str]) -> None:
-    """A missing key equals nothing, so that it cannot be said where its row belongs."""
+    """Refuse missing keys: a missing key equals nothing, so its row belongs nowhere."""
     for name in keys:
         if missing := block.column(name).null_count:
             raise ParameterError(f"{missing} rows of a block have no {name!r}, by which rows are grouped.")

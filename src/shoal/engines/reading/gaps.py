@@ -1,7 +1,7 @@
-"""Missing values on an engine: the policies of reading, in the order they are given.
+"""Policies for missing values on an engine, in the order they are given.
 
-Interpolating and dropping series look at one series at a time. Dropping instants needs to know at which of them some
-series has a gap; those are counted first, where the series lie.
+Interpolating and dropping series need one series at a time. Dropping instants needs to know at which instants any
+series has a gap; those are counted first, on the engine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PanelInstants:
     on_clock: bool
 
     def draft(self, rows: NDArray[np.float64]) -> PanelDraft:
-        """Rows as what the policies take."""
+        """Rows in the form that the policies take."""
         shape = (len(rows), self.n_instants) if self.n_channels == 1 else (len(rows), self.n_instants, self.n_channels)
         return PanelDraft(values=rows.reshape(shape), times=self.times, on_clock=self.on_clock)
 
@@ -101,9 +101,9 @@ def totals(engine: Engine, table: Table, n_static: int, subject: str | None = No
 def handle_gaps(
     engine: Engine, table: Table, instants: PanelInstants, policies: Sequence[Policy], start: GapCounts
 ) -> tuple[Table, PanelInstants, GapCounts, dict[str, int]]:
-    """Apply the policies in order to a table that is kept; what they leave is kept as well where they do something.
+    """Apply the policies in order to a kept table; what they change is kept as well.
 
-    Also gives the account of all that was done to readings, without what never was.
+    The last item is the account of all that was done to readings, without zeros.
     """
     now, first = start, instants
     n_interpolated = 0

@@ -1,4 +1,4 @@
-"""A long table on an engine: two readings, the first counts and the second puts the readings of a series together."""
+"""Long tables on an engine, read twice: first to count, then to assemble the readings of each series."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from shoal.read.time_reader import TimeReader
 from shoal.read.zones import Zone, find_zone
 
 _SUSPECT = 0.02
-"""Filled cells below which the number of series is counted exactly: fewer than 1 % are refused."""
+"""Share of filled cells below which the number of series is counted exactly; tables with less than 1 % are refused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def read_long(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
 
 
 def _zone(path: str, columns: LongColumns, clock: TimeReader) -> Zone | None:
-    """The zone of the instants. Spark reads all times as of its own; a file of this machine says which it was."""
+    """The zone of the instants. Spark converts all times to its own zone; a file on this machine still says its own."""
     if clock.zone is None or columns.timezone is not None or not Path(path).exists():
         return clock.zone
     kind = pq.read_schema(parquet_files(Path(path))[0]).field(columns.time).type
@@ -159,7 +159,7 @@ def _nothing(schema: pa.Schema, name: str) -> pa.Array:
 
 
 def name_schema(static: tuple[str, ...], kinds: tuple[pa.DataType, ...], *, has_subject: bool) -> pa.Schema:
-    """The columns of a panel in the making; of the static ones the first is the subject, if there is one."""
+    """The columns of a panel in the making; the first static one is the subject, if there is one."""
     further = list(zip(static, kinds, strict=True))[1 if has_subject else 0 :]
     return pa.schema([*SERIES, *further, *HELPERS])
 
@@ -195,7 +195,7 @@ def refuse_static(static: tuple[str, ...], found: GapCounts) -> None:
 
 
 def refuse_without_subject(plan: Placement, found: GapCounts) -> None:
-    """Refuse series of nobody."""
+    """Refuse series without a subject."""
     if found.no_subject and plan.subject is not None:
         raise InputError(
             f"{found.no_subject} of {found.n_series} series have no subject in column {plan.subject.name!r}. Complete "

@@ -1,4 +1,4 @@
-"""Events in files of a folder, as Spark reads them when they appear."""
+"""Events from the files of a folder, which Spark reads as they appear."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _FILE, _PATH, _BLOCK = "__shoal_file", "__shoal_path", "__shoal_block"
 
 @dataclass(frozen=True)
 class ArrivingFiles:
-    """A streaming frame of events, and how to put a batch of it in order.
+    """A streaming frame of events, and the order of the events in a batch.
 
     Parameters
     ----------
     frame
-        The columns asked for, and those below.
+        The requested columns, and those below.
     order
-        Columns by which the events of a batch come in the order of file names, and in each file in that of its rows.
+        Columns that sort the events of a batch by file name, and within a file by row.
     malformed
         The column that is not null where a line could not be read.
     untyped
@@ -48,18 +48,18 @@ class ArrivingFiles:
 
 
 def arriving_files(spark: SparkSession, folder: Path, columns: Sequence[str]) -> ArrivingFiles:
-    """The Parquet, CSV or JSON files that are in a folder or appear in it, of one kind.
+    """Stream the Parquet, CSV or JSON files that are in a folder or appear in it; all must be of one kind.
 
-    As with `shoal stream`, a file must be whole when it gets its name, hidden names and other endings are left alone,
-    and what stands in CSV and JSON is text until the stream decides.
+    As with `shoal stream`, a file must be complete when it gets its name, hidden files and other endings are ignored,
+    and the entries of CSV and JSON are text until the stream decides.
     """
     from pyspark.sql import functions as f
     from pyspark.sql import types
 
-    folder = folder.resolve()  # Java has a working folder of its own
+    folder = folder.resolve()  # Java has its own working folder
     kind, first = _look(folder)
     reader = spark.readStream.format(kind).option("pathGlobFilter", _PATTERNS[kind])
-    # By default a file that is a week older than another is left out, silently.
+    # By default, Spark silently leaves out a file that is a week older than another.
     reader = reader.option("maxFileAge", "36500d")
     if kind == "parquet":
         schema = _schema(spark, folder)
