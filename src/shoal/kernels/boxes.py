@@ -1,9 +1,9 @@
-"""Which coarse record of its snapshot each row lies in.
+"""The coarse record, or box, of its snapshot that each row lies in.
 
     row i lies in box b   iff   low[b, a] <= ranks[i, a] <= high[b, a]   for every attribute a, and
                                 ranks[i, a] is in the list of b and a if there is one
 
-Everything is a rank among the different values, missing lowest, so that equality is equality of whole numbers.
+All values are ranks among the different values, missing lowest, so that equality is equality of whole numbers.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ NOWHERE, TWICE = -1, -2
 def boxes_of_rows(
     ranks: Ints, first: Ints, last: Ints, low: Ints, high: Ints, lists: Ints, starts: Ints, items: Ints
 ) -> Ints:
-    """For each row its box among those from `first` to before `last`, NOWHERE or TWICE.
+    """For each row, its box among `first`, ..., `last` - 1; NOWHERE or TWICE instead.
 
     `items[starts[m] : starts[m + 1]]` is the list m, ascending; `lists[b, a]` is the list of a box, -1 for a range.
     """

@@ -119,7 +119,7 @@ def _without(array: NDArray[Any], taken: Ints) -> NDArray[Any]:
 
 @njit(cache=True)
 def _take_out(rows: Ints, taken: Ints, subjects: Ints, left: Ints) -> int:
-    """Lower the row count of each subject taken; return how many subjects have no row left by this."""
+    """Lower the row count of each subject taken; return how many subjects have no row left afterwards."""
     gone = 0
     for p in taken:
         subject = subjects[rows[p]]

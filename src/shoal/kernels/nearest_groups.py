@@ -1,8 +1,8 @@
 """The groups whose means are nearest to each group's mean.
 
-Few means are all compared with each other. More are visited outwards along (nearly) the direction of largest variance.
-The difference along it bounds the distance from below, so the search ends early and is exact, until a bound on the work
-is reached: then the nearest among those examined.
+Few means are all compared with each other. Many are visited outwards along (nearly) the direction of largest variance.
+The difference along it bounds the distance from below, so the search ends early and is exact. If it reaches a bound on
+the work, the result is the nearest among those examined.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +12,11 @@ from numba import get_num_threads, njit
 
 from shoal.kernels.arrays import Floats, Ints
 
-MOST_COMPARED = 1500  # groups of which each is compared with all others
+MOST_COMPARED = 1500  # groups up to which each is compared with all others
 MOST_SCANNED = 200_000_000  # pairs of groups: exact up to 14 000 groups, about a second
 
 
-# Sums in any order, so that they vectorise; NaN and infinity stay what they are.
+# Sums in any order, so that they vectorise; NaN and infinity keep their meaning.
 @njit(fastmath={"reassoc"}, cache=True)
 def distance(a: Floats, b: Floats) -> np.float64:
     """Squared Euclidean distance."""

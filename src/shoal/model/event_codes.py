@@ -45,7 +45,7 @@ def as_numbers(column: pl.Series) -> NDArray[np.int64]:
 
 
 def physical(column: pl.Series) -> pl.Series:
-    """The numbers behind dates and times; numbers as they are, for which asking polars would cost more than using."""
+    """The numbers behind dates and times; numbers unchanged, because asking polars costs more than using them."""
     return column if column.dtype.is_integer() else column.to_physical()
 
 

@@ -231,7 +231,7 @@ def _names(panel: Panel) -> NDArray[Any]:
 
 
 def _static(panel: Panel, shape: FrameShape) -> dict[str, NDArray[Any]]:
-    """Columns with one entry per series. Subjects only if the frame had them: else they are bare numbers."""
+    """Columns with one entry per series. Subjects only if the frame had them; otherwise they are bare numbers."""
     subjects = {} if panel.subjects is None or shape.subject is None else {shape.subject: panel.subjects}
     return {**subjects, **panel.attributes, **panel.sensitive}
 

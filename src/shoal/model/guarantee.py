@@ -1,4 +1,4 @@
-"""What every guarantee can do."""
+"""The interface of every guarantee."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Guarantee(Described):
     """Whether only the publisher can check it; otherwise anyone who has the release can."""
 
     by_mechanism: ClassVar[bool] = False
-    """Whether it is true by how noise was drawn, which published values cannot show; `audit` judges the accounting."""
+    """Whether it is true by how noise was drawn, which published values cannot show; `audit` checks the accounting."""
 
     allows_small_groups: ClassVar[bool] = False
-    """Whether it states itself how often a series may be in a group that is too small to hide in."""
+    """Whether it states itself how often a series may be in a group that is too small to hide it."""
 
     of_sequence: ClassVar[bool] = False
     """Whether it is about all releases of a growing panel together; alone, a release is a sequence of one."""

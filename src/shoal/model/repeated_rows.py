@@ -1,4 +1,4 @@
-"""Rows that are equal, stored once: what hides in a crowd of k takes a k-th of the space on its way between workers."""
+"""Equal rows, stored once: what hides in a crowd of k takes a k-th of the space on its way between workers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def once(values: NDArray[np.float64]) -> NDArray[np.float64] | RepeatedRows:
     which = which.reshape(-1)
     if 2 * len(first) > n:
         return values
-    for start in range(0, n, _AT_ONCE):  # two rows may have one hash, once in a very long while
+    for start in range(0, n, _AT_ONCE):  # very rarely, two different rows have one hash
         if not np.array_equal(bits[first[which[start : start + _AT_ONCE]]], bits[start : start + _AT_ONCE]):
             return values
     return RepeatedRows(values[first], which)

@@ -14,7 +14,7 @@ from shoal.model.profiles import MEAN, Profiles
 SPREAD, LAGGED = "spread", "lagged"
 
 LEAST_LEVELS, MOST_LEVELS = 3, 20
-"""Two levels show no shape; the names of more than twenty would not differ."""
+"""Two levels show no shape, and with more than twenty, some names would be equal."""
 
 SHAPE_DECIMALS, LAGGED_DECIMALS, SPREAD_DIGITS = 3, 2, 3
 """How finely shapes, rank correlations and spreads are published: exact ones would say more about single readings."""

@@ -56,7 +56,7 @@ class Moments:
 
     @property
     def sums(self) -> Floats:
-        """What was added up."""
+        """The sum of each column."""
         found: Floats = self.counts * self.means
         return found
 

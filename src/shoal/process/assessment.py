@@ -23,7 +23,7 @@ ERRORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class Curve:
-    """The success of an attack as a function of something."""
+    """The success of an attack as a function of what the adversary knows."""
 
     along: str
     at: tuple[float, ...]
@@ -52,7 +52,7 @@ def attack_all(
 
 
 def curve_of(attack: Attack[Any], candidate: Candidate, targets: NDArray[np.int64]) -> Curve | None:
-    """How far an attack gets with more or with worse knowledge; None if it has no such dial."""
+    """How far an attack gets with more or with worse knowledge; None if neither can be varied."""
     if hasattr(attack, "curve") and isinstance(candidate.published, Panel):
         n_instants = candidate.published.n_instants
         ns = [n for n in KNOWN_POINTS if n <= n_instants]

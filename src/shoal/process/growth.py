@@ -147,7 +147,7 @@ def _opened(private: Path, method: Method, operator: GrowingPanel, given: dict[s
 
 
 def _with_defaults(method: Method) -> Method:
-    """The same method, all parameters that have a default at that."""
+    """The same method with the default of every parameter that has one."""
     required = {field.name for field in fields(method) if field.default is MISSING}
     return type(method)(**{name: value for name, value in method.get_params().items() if name in required})
 

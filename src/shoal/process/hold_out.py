@@ -1,7 +1,7 @@
 """Subjects kept out of a release at random: the control for attacks on it.
 
-What an attack finds about people who are not in a release, it does not find because of the release. Their names stay in
-the private folder.
+What an attack finds about people who are not in a release is not due to the release. Their names stay in the
+private folder.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Control:
 def keep_out(
     panel: Panel | PanelShards, share: float | None, steps: Watcher, seed: int = 0
 ) -> tuple[Panel | PanelShards, Control | None]:
-    """The other subjects, and those kept out: the given share, drawn at random from the seed and the readings.
+    """Split off the given share of the subjects, drawn at random from the seed and the readings: the others, and those.
 
     For a panel in shards, about that share: each subject is drawn independently.
     """
@@ -133,8 +133,8 @@ def whole_attacks(seed: int, shadows: int = 0, method: Any = None) -> list[tuple
 
 
 def control_risks(candidate: Candidate | CandidateShards, held_out: Control | None) -> dict[str, tuple[Risk, str]]:
-    """The same for a certificate, if the release shows values and promises something; for a candidate in shards, on a
-    sample.
+    """Risks with a control for a certificate, if the release shows values and promises something; for a candidate in
+    shards, on a sample.
 
     A release that promises nothing is judged by a limit on links, which these figures are not.
     """
@@ -157,7 +157,7 @@ def attack_with_control(
 
 
 def attack_alone(candidate: Candidate | CandidateShards, held_out: Control, attack: Attack[Any]) -> Risk:
-    """What one of them finds; raises if it does not apply."""
+    """What one attack finds; raises if it does not apply."""
     drawn = candidate.sample(SAMPLE) if isinstance(candidate, CandidateShards) else candidate
     risk: Risk = attack.attack(drawn.private.original, drawn.published, outside=held_out.panel)
     return risk

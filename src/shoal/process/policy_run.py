@@ -39,7 +39,7 @@ RELEASE = "release"
 
 
 def refuse_export(part: ReleasePart, to: Path) -> None:
-    """Raise if nothing could be written in the end; call it before long work."""
+    """Raise if nothing could be written at the end; call it before long work."""
     if part.model != "closed":
         check_target(to, overwrite=part.overwrite)
         return
@@ -283,7 +283,7 @@ def describe(task: SearchTask, frontier: Frontier) -> dict[str, Any]:
 
 
 def _told(tried: dict[str, Any], explored: Explored | None) -> dict[str, Any]:
-    """With what a person had tried before, if a point of an exploration was chosen."""
+    """Add what a person had tried before, if a point of an exploration was chosen."""
     if explored is None:
         return tried
     told = explored.model_dump(exclude_none=True) | {"sentence": explored.sentence}

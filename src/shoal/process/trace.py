@@ -46,7 +46,7 @@ class Suspicion:
     Parameters
     ----------
     recipient
-        Whose copy.
+        Whose copy it is.
     data_sha256
         Of the data file of that copy.
     by

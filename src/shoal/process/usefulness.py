@@ -71,7 +71,7 @@ class Usefulness:
 
     form: str
     paired: int | None
-    """Series that were compared with their own original; None if nobody said who is who."""
+    """Series that were compared with their own original; None if it is not known who is who."""
     findings: tuple[Measured, ...]
     notes: tuple[str, ...]
 

@@ -68,7 +68,7 @@ def check_candidate(
 def conclude(
     candidate: Proposed, looked: Sequence[Looked], options: ReleaseOptions, risks: Mapping[str, Risk]
 ) -> Checked:
-    """The same, from what was found in every shard."""
+    """Check a candidate by what was found in every shard."""
     guarantees = (*candidate.guarantees, *options.require)
     if why := next((one.why for one in looked if one.why), None):
         raise GuaranteeNotMetError(f"{why} Nothing was written.")
@@ -103,7 +103,7 @@ class Looked:
 
 
 def look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate | EventsCandidate) -> Looked:
-    """Everything to find in one shard."""
+    """Find everything that must be known about one shard."""
     form = form_of(candidate.published)
     # A mechanism may publish noisy counts.
     why = None if is_by_mechanism(guarantees) else form.refuse(candidate.published, candidate.private)

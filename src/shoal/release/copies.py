@@ -31,9 +31,9 @@ class Copy:
     Parameters
     ----------
     recipient, expires
-        Whose copy, and until when.
+        Whose copy it is, and until when.
     data_sha256
-        Of its data file.
+        SHA-256 of its data file.
     names
         The names of its rows, in the order of the file.
     classes

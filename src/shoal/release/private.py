@@ -33,7 +33,7 @@ SECRETS = "shoal.secrets"
 """Where the map keeps seeds and the key of the input's digests, as JSON in its metadata."""
 
 SECRETS_FILE = "_secrets.json"
-"""The same for a map in parts; readers of Parquet folders skip names with this prefix."""
+"""Where a map in parts keeps them; readers of Parquet folders skip names with this prefix."""
 
 INPUT_KEY = "input_key"
 

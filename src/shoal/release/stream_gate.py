@@ -225,7 +225,7 @@ class StreamGate:
                 sync(self._folder / name)
 
     def close(self) -> None:
-        """Give the index back."""
+        """Close the index."""
         self._index.close()
 
 

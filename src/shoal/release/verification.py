@@ -151,7 +151,7 @@ def examine(
     key: str | Path | None = None,
     lint_follows: bool = False,
 ) -> tuple[Verification, Published | EventTables | None]:
-    """The same, and the published data, if it can be read and is in one part.
+    """Like `verify`, but also gives the published data, if it can be read and is in one part.
 
     `lint_follows`: names, and what files carry besides their rows, are left to the lint, which a publisher may
     overrule.
@@ -213,12 +213,12 @@ class PublishedCounts:
 
     @property
     def n_groups(self) -> int:
-        """Of profiles, how many there are."""
+        """Number of profiles."""
         return self.n_series
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Of profiles, how many subjects they have in all."""
+        """The subjects of all profiles, as one number."""
         return np.array([self.n_members])
 
     def __add__(self, other: PublishedCounts) -> PublishedCounts:
@@ -231,7 +231,7 @@ class PublishedCounts:
 
 
 def _see(path: Path, bare: Certificate, lint_follows: bool, number: int, files: dict[str, FilePart]) -> Seen:
-    """A part among others: its findings say which it is."""
+    """Examine one of several parts; its findings name the part."""
     seen, _ = _look_at(path, bare.model_copy(update={"files": files}), lint_follows)
     name = find_data(Path(), files).name
     named = tuple(found if name in found else f"{name}: {found}" for found in seen.findings)
@@ -317,7 +317,7 @@ def _names_in(path: Path, key: str, number: int, name: str) -> list[str]:
 
 
 def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[Seen], today: date) -> Verification:
-    """What all parts amount to, compared with what the certificate says."""
+    """The conclusion from all parts, compared with what the certificate says."""
     wrong = [seen for seen in looked if seen.findings]
     findings += [found for seen in wrong[:_MOST_NAMED] for found in seen.findings]
     if wrong[_MOST_NAMED:]:
@@ -378,7 +378,7 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
 
 
 def _size_findings(certificate: Certificate, looked: Sequence[Seen]) -> list[str]:
-    """Groups that differ from the certificate's counts. If a guarantee fails, other sizes are no news."""
+    """Groups that differ from the certificate's counts. If a guarantee fails, different sizes are expected."""
     if any(seen.sizes is None for seen in looked):
         return []
     sizes: Counter[str] = Counter()

@@ -28,7 +28,7 @@ MOST_FIELDS = 10_000
 """Largest number of fields and entries, aliases expanded; more are aliases that multiply, or not a policy."""
 
 LONGEST_NUMBER = 40
-"""Characters of a number."""
+"""Largest number of characters in a number."""
 
 
 class _Loader(yaml.SafeLoader):

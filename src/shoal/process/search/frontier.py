@@ -130,7 +130,7 @@ class Frontier:
     Parameters
     ----------
     limits
-        What was asked for.
+        The requested limits.
     points
         What was tried, in order.
     chosen

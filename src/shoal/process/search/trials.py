@@ -112,7 +112,7 @@ class SearchOutcome:
 
     frontier: Frontier
     candidate: Candidate | CandidateShards | None
-    """In memory, or in shards where the panel is."""
+    """In memory, or in shards if the panel is."""
     method: Method | None
     settings: Sequence[Setting] = ()
     """For each point of the frontier."""

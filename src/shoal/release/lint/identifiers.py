@@ -50,7 +50,7 @@ def surviving_identifiers(written: Written) -> Finding | None:
         found.append(f"{n} column(s) are called like one")
     words = {word for path in written.tables for text in texts_in_metadata(path) for word in _words(text)}
     if n := len(words & long):
-        found.append(f"{n} stand in the metadata of files")
+        found.append(f"{n} are in the metadata of files")
     if not found:
         return None
     return Finding(

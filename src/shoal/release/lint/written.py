@@ -26,7 +26,7 @@ class Finding:
     what
         What was found: counts and positions, never a value or an identifier.
     fix
-        The way out.
+        How to avoid it.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Crowd:
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """What the lint looks at.
+    """What the lint examines.
 
     Parameters
     ----------
