@@ -21,7 +21,7 @@ def smooth(figures: Floats, variances: Floats) -> Floats:
     figures
         One for each instant; NaN = missing.
     variances
-        Of their noise.
+        The variance of the noise of each figure.
     """
     known = np.isfinite(figures) & np.isfinite(variances)
     if not known.any():

@@ -97,7 +97,7 @@ class GroupMembership:
         )
 
     def renamed(self, names: Mapping[int, int]) -> GroupMembership:
-        """The same under other hashes, if `names` has one that is unique; for subjects with one series."""
+        """The same membership under other hashes, if `names` has one that is unique; for subjects with one series."""
         hashes, taken = self.subjects.tolist(), set(self.subjects.tolist())
         for place, old in enumerate(hashes):
             if (new := names.get(old, old)) not in taken:

@@ -32,7 +32,7 @@ class KafkaSource(Source):
     position
         What is consumed already.
     follow
-        Whether to wait for further messages until a stop is asked for; otherwise what is there now is read.
+        Whether to wait for further messages until a stop is requested; otherwise what exists now is read.
     """
 
     def __init__(self, topic: Topic, columns: Sequence[str], position: Position, *, follow: bool = False) -> None:
