@@ -1,4 +1,4 @@
-"""Originals that a published table repeats, whomever its series are said to belong to."""
+"""Originals that a published table repeats, no matter to whom its series are said to belong."""
 
 from __future__ import annotations
 

@@ -206,8 +206,8 @@ def find_ground(name: str, original: Panel, published: Panel) -> Ground:
 
 
 def find_grounds(name: str, original: Panel, published: Panel, is_shard: bool) -> tuple[list[Ground], Moments]:
-    """The same for a shard, by each way the release may show the originals, with levels to choose by over all
-    shards."""
+    """Like `find_ground`, for a shard: by each way the release may show the originals, with levels to choose by over
+    all shards."""
     both = align(name, original, published)
     p = both.published(published.cube)
     ways = both.ways(original.cube)

@@ -167,7 +167,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         rows: ArrayLike | None = None,
         targets: ArrayLike | None = None,
     ) -> tuple[KnownPointsRisk, ...]:
-        """The same for several numbers of known readings; smaller sets are part of larger ones."""
+        """The risk for several numbers of known readings; smaller sets are part of larger ones."""
         for n in ns:
             check_whole("ns", n, 1)
         several = [replace(self, n=int(n)) for n in ns]

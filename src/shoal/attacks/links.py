@@ -87,7 +87,7 @@ class Chances:
 
     @classmethod
     def joined(cls, several: Sequence[Self]) -> Self:
-        """Those of some targets and of others."""
+        """The chances of several sets of targets as one."""
         return cls(*(np.concatenate([getattr(one, field.name) for one in several]) for field in fields(cls)))
 
 

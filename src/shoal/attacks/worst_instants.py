@@ -52,7 +52,7 @@ def worst_instants(series: Floats, classes: Rows, truth: Truth, true: Floats, n:
 def worst_by_fit(
     series: Floats, classes: Rows, truth: Truth, true: Floats, sets: Sequence[Rows]
 ) -> tuple[Rows, NDArray[np.bool_]]:
-    """The same up to level and unit: for some sets (targets, n), and for all if they are few.
+    """Like `worst_instants`, up to level and unit: for some sets (targets, n), and for all if they are few.
 
     Up to scale, single readings do not add up, so there is no greedy search: two readings say nothing.
     """

@@ -31,7 +31,7 @@ class Database:
     schema
         Statements that create what does not exist yet.
     version
-        Of the schema; a file of a later one is refused.
+        Version of the schema; a file with a later one is refused.
     what
         Whose database it is, in words, for messages.
     """

@@ -35,7 +35,7 @@ class Dominance:
     Parameters
     ----------
     n_groups
-        How many groups were looked at.
+        Number of groups examined.
     n_dominated
         In how many of them one subject has more than half of the total and more than twice an equal share; in groups of
         two, more than 90 %.

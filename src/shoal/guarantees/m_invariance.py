@@ -177,7 +177,7 @@ class ShownSets:
         return {"sets": [sorted(some) for some in self._sets], "subjects": self._of_subject}
 
     def restore(self, facts: Mapping[str, Any]) -> None:
-        """Become what the facts were taken from."""
+        """Restore what the facts were taken from."""
         self._sets = {frozenset(some): number for number, some in enumerate(facts["sets"])}
         self._of_subject = {name: int(number) for name, number in facts["subjects"].items()}
         if not all(0 <= number < len(facts["sets"]) == len(self._sets) for number in self._of_subject.values()):

@@ -232,7 +232,7 @@ def load_labels(folder: str | Path) -> Labels:
 
 
 def store_asked(folder: str | Path, analyst: str, questions: Iterable[Question]) -> None:
-    """Keep which questions an analyst was handed: with choice="active" nothing else tells."""
+    """Keep which questions an analyst was handed: with choice="active" nothing else records it."""
     rows = [(q.position, q.left, q.right, "" if q.repeat_of is None else q.repeat_of) for q in questions]
     _write(_place(folder, "asked", analyst), _ASKED, rows)
 

@@ -95,11 +95,11 @@ class Labels:
         return len(self.labels)
 
     def of(self, analyst: str) -> Labels:
-        """Those of one analyst."""
+        """The labels of one analyst."""
         return Labels(tuple(label for label in self.labels if label.analyst == analyst))
 
     def and_also(self, others: Iterable[Label]) -> Labels:
-        """These and then others."""
+        """These labels, then others."""
         return Labels((*self.labels, *others))
 
     @property

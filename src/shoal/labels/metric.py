@@ -60,7 +60,7 @@ def learn(task: LabelTask, labels: Labels, metric: Metric = "auto", seed: int = 
         "auto": `AutoMetric`, whichever does best on held-out pairs. "linear": `LinearMetric`, quick, needs few labels.
         "deep": `DeepMetric`, a network; needs some hundred labels and the extra `deep`.
     seed
-        Seeds the learning; see there.
+        Seeds the learning.
     """
     method, pairs = _method(metric, seed), labelled_pairs(task, labels)
     if not len(pairs.similar):

@@ -22,7 +22,7 @@ SMOOTHING = 0.5
 ROUNDS = 50
 """How often series that came too close to someone are drawn again."""
 
-_YARDSTICKS = 1000  # series whose distances say what near is; all pairs of a large panel would take too long
+_YARDSTICKS = 1000  # series whose distances define what is near; all pairs of a large panel would take too long
 _MOST_DECIMALS = 9
 _ROWS = 2000
 

@@ -41,10 +41,10 @@ class FirstWindow(NamedTuple):
 def first_window(counts: Ints, l: int, cost: Floats, beta: Floats, nodes: int | None = None) -> FirstWindow:
     """Place the events of the first snapshots, counts[i, s] of snapshot i and value s, at the least loss found.
 
-    Solved by branch and bound with HiGHS. Where `nodes` (by default a number that falls with the size) do not prove
-    the optimum, and where the program has more than MOST_VARIABLES, the better one of the best solution found and of
-    the one that takes in snapshot after snapshot is given. Events of a value are published in the order of their homes
-    (Theorem 1). Same input, same result, if the version of HiGHS is the same.
+    Solved by branch and bound with HiGHS. If `nodes` (by default, a number that falls with the size) do not prove the
+    optimum, or if the program has more than MOST_VARIABLES, the result is the better of two solutions: the best one
+    found, and the one that adds one snapshot after another. Events of a value are published in the order of their homes
+    (Theorem 1). The same input gives the same result with the same version of HiGHS.
 
     The window has as many snapshots as `counts`, so a stream shorter than the window needs nothing else; `cost` must
     have an entry for each of their distances.

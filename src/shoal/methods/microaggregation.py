@@ -250,7 +250,7 @@ class Microaggregation(Method):
 
     @staticmethod
     def account(parameters: Mapping[str, Any]) -> str:
-        """Of means and medians of values."""
+        """What was done to the series, for means and medians of values."""
         k, aggregate = parameters.get("k"), parameters.get("aggregate")
         if type(k) is not int or aggregate not in ("mean", "median") or parameters.get("form") != "values":
             return ""
@@ -288,8 +288,8 @@ class Microaggregation(Method):
         return ""
 
     def prepare(self, panel: PanelShards) -> Self:
-        """Standardized features, and the spreads of several interests, are those of the whole panel; and so is who was
-        shown to analysts."""
+        """Take standardized features, the spreads of several interests, and who was shown to analysts, from the whole
+        panel."""
         features = find_features(self.features)
         found = self
         if isinstance(features, Standardized):

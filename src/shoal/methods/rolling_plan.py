@@ -86,7 +86,7 @@ def _step(placed: Ints, unplaced: Ints, arriving: Ints, l: int, cost: Floats, be
 
 
 def _loss(plan: WindowPlan, cost: Floats, beta: Floats) -> float:
-    """Of everything that was there, nothing being expected of the future."""
+    """The loss of everything that was there, with nothing expected of the future."""
     left = float(plan.published.sum(axis=0) @ cost + plan.lost @ beta)
     return left + loss(plan.placed, plan.unplaced, cost, beta)
 

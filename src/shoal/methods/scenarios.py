@@ -77,7 +77,7 @@ def pool_shape(x: Floats, means: Floats, spreads: Floats, n_levels: int) -> Floa
 
 
 def lagged_correlations(deviations: Floats) -> Floats:
-    """The correlation of normal scores so many instants apart, over all rows and instants."""
+    """The correlation of normal scores 0, 1, 2, ... instants apart, over all rows and instants."""
     from scipy import stats  # late: 0.4 s in every process that loads the methods
 
     n, n_instants = deviations.shape
