@@ -71,12 +71,12 @@ class FolderLink:
 
     def fetch(self, receiver: int) -> list[bytes]:
         """Read and remove the files of a box."""
-        found = []
+        messages = []
         for path in sorted(self._box(receiver).iterdir()):
             if not path.name.startswith("."):
-                found.append(path.read_bytes())
+                messages.append(path.read_bytes())
                 path.unlink()
-        return found
+        return messages
 
     def close(self) -> None:
         """Nothing to do."""

@@ -149,8 +149,8 @@ class RandomizedResponse:
     def shares(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The unbiased estimate of the share of each point, from how often each was reported; some may be below 0."""
         other, more = self._edges
-        found: NDArray[np.float64] = (counts / counts.sum() - other) / more
-        return found
+        estimates: NDArray[np.float64] = (counts / counts.sum() - other) / more
+        return estimates
 
     def variance(self, n: int) -> float:
         """The variance of an estimated share of 0, from n answers; other shares exceed it by at most their own spread.

@@ -109,18 +109,18 @@ def _encoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def _decoded(cell: str) -> list[str | None]:
-    found: list[str | None] = []
+    entries: list[str | None] = []
     at = 0
     while at < len(cell):
         if cell[at] == "-":
-            found.append(None)
+            entries.append(None)
             at += 1
             continue
         colon = cell.index(":", at)
         end = colon + 1 + int(cell[at:colon])
-        found.append(cell[colon + 1 : end])
+        entries.append(cell[colon + 1 : end])
         at = end
-    return found
+    return entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,9 +227,9 @@ def _too_few(strata: Sequence[Rows], sizes: Rows, units: Rows, least: int) -> tu
     for codes in strata:
         everything = np.bincount(codes, weights=sizes)
         pairs, at = np.unique(np.stack([units, codes]), axis=1, return_inverse=True)
-        found = np.bincount(at.reshape(-1), weights=sizes)
-        if (few := np.flatnonzero((found < least) & (found < everything[pairs[1]]))).size:
-            unit, code = pairs[:, few[found[few].argmin()]].tolist()
+        n_inside = np.bincount(at.reshape(-1), weights=sizes)
+        if (few := np.flatnonzero((n_inside < least) & (n_inside < everything[pairs[1]]))).size:
+            unit, code = pairs[:, few[n_inside[few].argmin()]].tolist()
             return codes, code, unit
     return None
 
@@ -262,14 +262,14 @@ class _Tally:
     cells: AttributeCells
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found: pa.Table | None = None
+        merged: pa.Table | None = None
         for block in blocks:
             own = pa.table({CELL: self.cells(block), _N: _counted(block), ID: block[ID]})
-            found = _tally(own if found is None else pa.concat_tables([found, own]))
-            found = found.slice(0, MOST_VALUES + 1)
-        if found is not None:
-            together = pa.array(np.zeros(found.num_rows, dtype=np.int32))
-            yield from found.append_column(_ALL, together).combine_chunks().to_batches()
+            merged = _tally(own if merged is None else pa.concat_tables([merged, own]))
+            merged = merged.slice(0, MOST_VALUES + 1)
+        if merged is not None:
+            together = pa.array(np.zeros(merged.num_rows, dtype=np.int32))
+            yield from merged.append_column(_ALL, together).combine_chunks().to_batches()
 
 
 def _counted(block: pa.RecordBatch) -> pa.Array:

@@ -116,13 +116,13 @@ class PanelReading:
         """Series over common instants, as `shoal.read_panel` reads them, in shards."""
         from shoal.engines.reading import read_source
 
-        found: PanelShards = read_source(self, source, shard_size, **settings)
-        return found
+        shards: PanelShards = read_source(self, source, shard_size, **settings)
+        return shards
 
 
-def refuse_large(found: int, most: int) -> None:
+def refuse_large(n_bytes: int, most: int) -> None:
     """Refuse to collect what is too large for a summary."""
-    if found > most:
+    if n_bytes > most:
         raise ParameterError(
             f"More than {most // 2**20} MiB would be collected in one place. This step does not work on an engine."
         )

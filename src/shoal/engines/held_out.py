@@ -28,8 +28,8 @@ def hold_out(series: SeriesTable, share: float, seed: int) -> tuple[SeriesTable,
 def _some(series: SeriesTable, draw: _Draw) -> SeriesTable:
     engine = series.engine
     table = engine.map(series.table, draw, series.table.schema)
-    found = count_keys(engine, table, _Count())
-    n_series, n_missing = (found.get(what, {}).get(0, 0) for what in (_SERIES, _MISSING))
+    counts = count_keys(engine, table, _Count())
+    n_series, n_missing = (counts.get(what, {}).get(0, 0) for what in (_SERIES, _MISSING))
     alone = series.whole.one_series_per_subject
     n_subjects = n_series if alone else count_distinct(engine, table, SUBJECT)
     whole = replace(series.whole, n_series=n_series, n_subjects=n_subjects, n_missing=n_missing)
@@ -45,20 +45,20 @@ class _Digest:
         for block in blocks:
             if block.num_rows:
                 total += pl.Series(pl.from_arrow(block.column(ROW))).hash(seed=_DIGEST).to_numpy().sum(dtype=np.uint64)
-        found = KeyCounts()
-        found.add(_HASHES, total.view(np.int64)[0])
-        yield from found.blocks()
+        counts = KeyCounts()
+        counts.add(_HASHES, total.view(np.int64)[0])
+        yield from counts.blocks()
 
 
 @dataclass(frozen=True)
 class _Count:
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = KeyCounts()
+        counts = KeyCounts()
         for block in blocks:
             if block.num_rows:
-                found.add(_SERIES, block.num_rows)
-                found.add(_MISSING, np.isnan(unpack(block.column(ROW))).sum())
-        yield from found.blocks()
+                counts.add(_SERIES, block.num_rows)
+                counts.add(_MISSING, np.isnan(unpack(block.column(ROW))).sum())
+        yield from counts.blocks()
 
 
 @dataclass(frozen=True)

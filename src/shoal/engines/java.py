@@ -62,13 +62,13 @@ def find_java(environment: Mapping[str, str] | None = None, *, usual: Sequence[s
     usual
         Patterns of folders to look at last.
     """
-    found = list(_candidates(os.environ if environment is None else environment, usual))
-    fit = [java for java in found if OLDEST <= java.version <= NEWEST]
-    newer = [java for java in found if java.version > NEWEST]
+    candidates = list(_candidates(os.environ if environment is None else environment, usual))
+    fit = [java for java in candidates if OLDEST <= java.version <= NEWEST]
+    newer = [java for java in candidates if java.version > NEWEST]
     if fit or newer:
         return (fit or newer)[0]
-    old = ", ".join(f"Java {java.version} ({java.place})" for java in found)
-    what = f"only {old}" if found else "none in JAVA_HOME, on the PATH or in the usual places"
+    old = ", ".join(f"Java {java.version} ({java.place})" for java in candidates)
+    what = f"only {old}" if candidates else "none in JAVA_HOME, on the PATH or in the usual places"
     raise ParameterError(
         f"Spark needs Java {OLDEST} or 21, but there is {what}. Install one, on Debian and Ubuntu with: apt-get "
         f"install openjdk-{OLDEST}-jre-headless (or openjdk-21-jre-headless); or set JAVA_HOME to the folder of one."
@@ -102,16 +102,16 @@ def _homes(environment: Mapping[str, str], usual: Sequence[str]) -> Iterator[tup
 def _version(home: Path) -> int | None:
     """Its major version, from its release file, which costs nothing, else by running it; None if neither says."""
     try:
-        told = re.search(r'^JAVA_VERSION="([^"]+)"', (home / "release").read_text(errors="replace"), re.M)
+        match = re.search(r'^JAVA_VERSION="([^"]+)"', (home / "release").read_text(errors="replace"), re.M)
     except OSError:
-        told = None
-    if told is None:
+        match = None
+    if match is None:
         try:
             asked = subprocess.run(
                 [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=_PATIENCE, check=False
             )
         except (OSError, subprocess.SubprocessError):
             return None
-        told = re.search(r'version "([^"]+)"', asked.stderr + asked.stdout)
-    numbers = re.match(r"(?:1\.)?(\d+)", told[1]) if told else None
+        match = re.search(r'version "([^"]+)"', asked.stderr + asked.stdout)
+    numbers = re.match(r"(?:1\.)?(\d+)", match[1]) if match else None
     return int(numbers[1]) if numbers else None

@@ -138,17 +138,17 @@ class Local(PanelReading):
         buckets = self._distribute(mine.parts, tuple(keys), mine.schema)
         # Starting work on a part costs time, so no tiny parts; but at least as many parts as processes.
         enough = min(self.block_bytes, max(_SMALL, sum(b.size for b in buckets) // (_TASKS * self.processes)))
-        found = []
+        sorted_parts = []
         some: list[_Bucket] = []
         for bucket in [*buckets, None]:
             if some and (bucket is None or sum(b.size for b in some) + bucket.size > enough):
                 files = tuple(file for b in some for file in b.files)
                 size = sum(b.size for b in some)
-                found.append(SortedPart(files, (*keys, *order), mine.schema, size, self.block_bytes // 4))
+                sorted_parts.append(SortedPart(files, (*keys, *order), mine.schema, size, self.block_bytes // 4))
                 some = []
             if bucket is not None:
                 some.append(bucket)
-        return LocalTable(tuple(MappedPart(part, work, schema) for part in found), schema)
+        return LocalTable(tuple(MappedPart(part, work, schema) for part in sorted_parts), schema)
 
     def concat(self, tables: Sequence[Table]) -> LocalTable:
         """Their parts, one after another."""
@@ -165,13 +165,13 @@ class Local(PanelReading):
     def collect(self, table: Table, *, most: int = MOST_COLLECTED) -> pa.Table:
         """All rows, in the order of the parts."""
         mine = _mine(table)
-        found: list[pa.Table] = []
+        tables: list[pa.Table] = []
         size = 0
         for rows in self._run(_Gather(most), mine.parts):
             size += rows.nbytes
             refuse_large(size, most)
-            found.append(rows)
-        return pa.concat_tables(found) if found else mine.schema.empty_table()
+            tables.append(rows)
+        return pa.concat_tables(tables) if tables else mine.schema.empty_table()
 
     def share(self, value: V) -> Shared[V]:
         """The value itself; with several processes, a file that each of them reads once."""
@@ -206,7 +206,7 @@ class Local(PanelReading):
 
     def _distribute(self, parts: Sequence[Partition], keys: tuple[str, ...], schema: pa.Schema) -> list[_Bucket]:
         """Distribute rows by their keys into buckets, each small enough or of one key only."""
-        found: list[_Bucket] = []
+        finished: list[_Bucket] = []
         # Work may turn few bytes into many: a bucket that is larger than expected is split once more.
         n_buckets = N_BUCKETS if sum(part.size for part in parts) > _SMALL else 1
         waiting: list[tuple[Sequence[Partition], int, int]] = [(parts, 0, n_buckets)]
@@ -226,11 +226,11 @@ class Local(PanelReading):
                 bucket = _Bucket(mapped, sum(file.size for file in mapped))
                 one_key = min(file.low for file in own) == max(file.high for file in own)
                 if bucket.size <= _LARGEST * self.block_bytes or one_key or depth == _DEEPEST:
-                    found.append(bucket)
+                    finished.append(bucket)
                 else:
                     again |= {file.path for file in mapped}
                     waiting.append((mapped, depth + (n_buckets > 1), N_BUCKETS))
-        return found
+        return finished
 
     def _shares(self, parts: Sequence[Partition]) -> list[Sequence[Partition]]:
         """Divide the parts among tasks; each task writes its own files."""
@@ -253,9 +253,9 @@ class Local(PanelReading):
             )
         done = 0
         try:
-            for found in self._pool.map(_Told(task), items):
+            for result in self._pool.map(_Told(task), items):
                 done += 1
-                yield found
+                yield result
         except BrokenProcessPool:
             self._pool = None
             if again:
@@ -330,13 +330,13 @@ class _Gather:
     most: int
 
     def __call__(self, part: Partition) -> pa.Table:
-        found: list[pa.RecordBatch] = []
+        blocks: list[pa.RecordBatch] = []
         size = 0
         for block in part.blocks():
             size += block.nbytes
             refuse_large(size, self.most)
-            found.append(block)
-        return pa.Table.from_batches(found, part.schema)
+            blocks.append(block)
+        return pa.Table.from_batches(blocks, part.schema)
 
 
 def _use_one_core() -> None:
@@ -392,9 +392,9 @@ def parquet_files(path: Path) -> list[Path]:
     files = [path] if path.is_file() else []
     if path.is_dir():
         # As Spark does: `_temporary` is the output of an unfinished job. Links to folders may form a circle.
-        found = sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-        found = [file for file in found if file.suffix == ".parquet" and file.is_file()]
-        files = [file for file in found if not any(part[0] in "._" for part in file.relative_to(path).parts)]
+        candidates = sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+        candidates = [file for file in candidates if file.suffix == ".parquet" and file.is_file()]
+        files = [file for file in candidates if not any(part[0] in "._" for part in file.relative_to(path).parts)]
     if not files:
         raise InputError("There is no Parquet file at the path given.")
     return files
@@ -422,9 +422,9 @@ def as_bytes(memory: int | str) -> int:
     digits = text.rstrip("bigkm ").strip()
     unit = text[len(digits) :].strip()
     try:
-        found = int(float(digits) * units[unit])
+        n_bytes = int(float(digits) * units[unit])
     except (KeyError, ValueError):
         raise ParameterError('memory must be a number of bytes or a text such as "2GB".') from None
-    if found < 16 * 2**20:
+    if n_bytes < 16 * 2**20:
         raise ParameterError("memory must be at least 16 MiB.")
-    return found
+    return n_bytes

@@ -125,12 +125,12 @@ class Memory(PanelReading):
 
 
 def _done(blocks: list[pa.RecordBatch], work: Work, schema: pa.Schema) -> pa.Table:
-    def found() -> Iterator[pa.RecordBatch]:
+    def cast_blocks() -> Iterator[pa.RecordBatch]:
         for block in guard(work(iter(blocks))):
             if block.num_rows:
                 yield block.select(schema.names).cast(schema)
 
-    return pa.Table.from_batches(found(), schema)
+    return pa.Table.from_batches(cast_blocks(), schema)
 
 
 def _mine(table: Table) -> MemoryTable:

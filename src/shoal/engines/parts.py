@@ -193,14 +193,14 @@ def _picked(pieces: list[pa.RecordBatch], starts: NDArray[np.int64], rows: NDArr
     piece_of = np.searchsorted(starts, rows, side="right") - 1
     by_piece = np.argsort(piece_of, kind="stable")
     bounds = np.searchsorted(piece_of[by_piece], np.arange(len(pieces) + 1))
-    found = [
+    taken = [
         pieces[i].take(pa.array(rows[by_piece[first:last]] - starts[i]))
         for i, (first, last) in enumerate(itertools.pairwise(bounds.tolist()))
         if last > first
     ]
     back = np.empty(len(rows), dtype=np.int64)
     back[by_piece] = np.arange(len(rows))
-    picked = pa.Table.from_batches(found).combine_chunks().to_batches()[0]
+    picked = pa.Table.from_batches(taken).combine_chunks().to_batches()[0]
     return picked.take(pa.array(back))
 
 

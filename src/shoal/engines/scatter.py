@@ -49,7 +49,7 @@ class Distribute:
         """A bucket without rows has no file."""
         name = uuid4().hex
         sinks: dict[int, pa.ipc.RecordBatchFileWriter] = {}
-        found: dict[int, BucketFile] = {}
+        files: dict[int, BucketFile] = {}
         with contextlib.ExitStack() as stack:
             for block in gathered(itertools.chain.from_iterable(part.blocks() for part in parts)):
                 for bucket, rows, low, high in self._split(block):
@@ -58,12 +58,12 @@ class Distribute:
                         # Buffered: Arrow writes a batch in many pieces of a few bytes each.
                         file = stack.enter_context(pa.BufferedOutputStream(pa.OSFile(str(path), "wb"), _BUFFER))
                         sinks[bucket] = stack.enter_context(pa.ipc.new_file(file, rows.schema))
-                        found[bucket] = BucketFile(bucket, path, low, high)
+                        files[bucket] = BucketFile(bucket, path, low, high)
                     sinks[bucket].write_batch(rows)
-                    one = found[bucket]
+                    one = files[bucket]
                     if low < one.low or high > one.high:
-                        found[bucket] = BucketFile(bucket, one.path, min(low, one.low), max(high, one.high))
-        return list(found.values())
+                        files[bucket] = BucketFile(bucket, one.path, min(low, one.low), max(high, one.high))
+        return list(files.values())
 
     def _split(self, block: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch, int, int]]:
         if not block.num_rows:
@@ -99,19 +99,19 @@ def gathered(blocks: Blocks) -> Blocks:
 def _one(blocks: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     if len(blocks) < 2:
         return blocks
-    found: list[pa.RecordBatch] = pa.Table.from_batches(blocks).combine_chunks().to_batches()
-    return found
+    joined: list[pa.RecordBatch] = pa.Table.from_batches(blocks).combine_chunks().to_batches()
+    return joined
 
 
 def hashes(block: pa.RecordBatch, keys: Sequence[str]) -> NDArray[np.uint64]:
     """A number for each row, equal if the keys are equal. It only decides where a row goes."""
     refuse_missing_keys(block, keys)
-    found = np.zeros(block.num_rows, dtype=np.uint64)
+    hashed = np.zeros(block.num_rows, dtype=np.uint64)
     for name in keys:
         one = pl.Series(pl.from_arrow(block.column(name))).hash(seed=1).to_numpy()
-        found = (found ^ one) * np.uint64(0x9E3779B97F4A7C15)
-        found ^= found >> np.uint64(29)
-    return found
+        hashed = (hashed ^ one) * np.uint64(0x9E3779B97F4A7C15)
+        hashed ^= hashed >> np.uint64(29)
+    return hashed
 
 
 def refuse_missing_keys(block: pa.RecordBatch, keys: Sequence[str]) -> None:

@@ -46,9 +46,9 @@ class SeriesTable:
         several."""
         from shoal.engines.shard_plan import SHARD, assign_shards
 
-        found = assign_shards(self, plan)
-        store = EngineStore.of(self.engine, found.table, SHARD, partial(panel_of, self.whole), found.n_shards)
-        return store, found.values
+        assigned = assign_shards(self, plan)
+        store = EngineStore.of(self.engine, assigned.table, SHARD, partial(panel_of, self.whole), assigned.n_shards)
+        return store, assigned.values
 
     def hold_out(self, share: float, seed: int) -> tuple[SeriesTable, SeriesTable]:
         """Hold out about `share` of the subjects, drawn by the seed and the readings; returns the others, then

@@ -125,12 +125,12 @@ class _Rule:
         """The shard of each row from its place."""
         drawn = chances(_one(rows[SUBJECT]), _WALK)
         codes = self.bins.codes(rows)
-        found = self.offsets[codes]
+        shards = self.offsets[codes]
         for code in np.unique(codes):
             if self.plans[code].n_leaves > 1:
                 own = np.flatnonzero(codes == code)
-                found[own] += self.plans[code].assign(np.ascontiguousarray(places[own]), drawn[own])
-        return found
+                shards[own] += self.plans[code].assign(np.ascontiguousarray(places[own]), drawn[own])
+        return shards
 
 
 @dataclass(frozen=True)
@@ -230,15 +230,15 @@ class _Count:
                 if FIRST in block.schema.names:
                     shards = shards[block[FIRST].to_numpy(zero_copy_only=False)]
                 counts += np.bincount(shards, minlength=len(counts))
-        found = KeyCounts()
-        found.add_keys(SHARD, np.flatnonzero(counts), counts[counts > 0])
-        yield from found.blocks()
+        tally = KeyCounts()
+        tally.add_keys(SHARD, np.flatnonzero(counts), counts[counts > 0])
+        yield from tally.blocks()
 
 
 def _count(engine: Engine, table: Table, rule: _Rule, place: _Place) -> Rows:
     # Added up on the engine: with many parts and many shards, the counts of all parts are larger than the plan.
-    found = count_keys(engine, table, _Count(engine.share(rule), place))[SHARD]
-    return np.array([found.get(number, 0) for number in range(int(rule.offsets[-1]))], dtype=np.int64)
+    by_shard = count_keys(engine, table, _Count(engine.share(rule), place))[SHARD]
+    return np.array([by_shard.get(number, 0) for number in range(int(rule.offsets[-1]))], dtype=np.int64)
 
 
 def _few(series: SeriesTable, cells: AttributeCells) -> pa.Table:
@@ -265,11 +265,11 @@ def _sample(
         cell = [(CELL, cells.kind(places.schema))] if cells else []
         kept = pa.schema([(_KEY, pa.float64()), *cell, (_PLACE, pa.binary())])
         draw = DrawSubjects(min(1.0, wanted / whole.n_series), _DRAW)
-        found = engine.collect(engine.map(places, Chain((draw, work)), kept))
+        sample = engine.collect(engine.map(places, Chain((draw, work)), kept))
     else:
-        found = pa.Table.from_batches(work(iter(few.combine_chunks().to_batches())))
+        sample = pa.Table.from_batches(work(iter(few.combine_chunks().to_batches())))
     # The same order on every engine: means are sums of floats.
-    return found.sort_by([(_KEY, "ascending"), (_PLACE, "ascending")])
+    return sample.sort_by([(_KEY, "ascending"), (_PLACE, "ascending")])
 
 
 @dataclass(frozen=True)
@@ -328,8 +328,8 @@ def _each(rule: _Rule, counts: Rows, change: Callable[[SplitTree, Rows], SplitTr
 
 def _codes(column: pa.Array | pa.ChunkedArray) -> Rows:
     encoded = _one(column).dictionary_encode()
-    found = pc.fill_null(encoded.indices.cast(pa.int64()), len(encoded.dictionary))
-    return np.asarray(found.to_numpy(zero_copy_only=False))
+    codes = pc.fill_null(encoded.indices.cast(pa.int64()), len(encoded.dictionary))
+    return np.asarray(codes.to_numpy(zero_copy_only=False))
 
 
 def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -195,11 +195,11 @@ class Spark(PanelReading):
         mine = _mine(table)
         try:
             with _no_word_of_pandas():
-                found = mine.done().toArrow()
+                rows = mine.done().toArrow()
         except (PySparkException, Py4JError) as error:
             raise_carried(str(error))
-        refuse_large(found.nbytes, most)
-        return found.select(mine.schema.names).cast(mine.schema)
+        refuse_large(rows.nbytes, most)
+        return rows.select(mine.schema.names).cast(mine.schema)
 
     def share(self, value: V) -> Shared[V]:
         """By a broadcast."""

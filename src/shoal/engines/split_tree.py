@@ -57,8 +57,8 @@ class Coordinates:
 
     def of(self, features: Floats) -> Floats:
         """Coordinates (rows, coordinates) of features."""
-        found: Floats = project_rows(np.ascontiguousarray(features), self.centre, self.basis)
-        return found
+        coordinates: Floats = project_rows(np.ascontiguousarray(features), self.centre, self.basis)
+        return coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +88,10 @@ class SplitTree:
 
     def assign(self, coordinates: Floats, drawn: Floats) -> Counts:
         """The leaf of each row, from its coordinates and the number in [0, 1) that is drawn for its subject."""
-        found: Counts = walk_down(
+        leaves: Counts = walk_down(
             coordinates, drawn, self.directions, self.by_chance, self.thresholds, self.below, self.above
         )
-        return found
+        return leaves
 
     def repaired(self, counts: Counts, least: int) -> SplitTree:
         """Remove cuts that leave fewer than `least` on one side: those rows go with the others.
@@ -137,8 +137,8 @@ def _cut(z: Floats, rows: Counts, share: float, leaf: int, drawn: tuple[float, f
     n = len(rows)
     if n * share < 2 * leaf or n < 2:
         return 0
-    found = _best_cut(z[rows])
-    if found is None:
+    cut = _best_cut(z[rows])
+    if cut is None:
         middle = (drawn[0] + drawn[1]) / 2
         first, second = rows[: n // 2], rows[n // 2 :]
         return _Node(
@@ -147,7 +147,7 @@ def _cut(z: Floats, rows: Counts, share: float, leaf: int, drawn: tuple[float, f
             _cut(z, first, share, leaf, (drawn[0], middle)),
             _cut(z, second, share, leaf, (middle, drawn[1])),
         )
-    direction, threshold, is_below = found
+    direction, threshold, is_below = cut
     if min(is_below.sum(), n - is_below.sum()) * share < leaf / 2 and n * share < 4 * leaf:
         return 0  # too lopsided for the few subjects there are
     return _Node(

@@ -82,13 +82,13 @@ class EngineStore(Store[T]):
     def reduce(self, work: Callable[[int, T], R], merge: Callable[[Sequence[R]], R]) -> R:
         """One result of all shards, merged in runs on the engine."""
         self.persist()
-        found = self.engine.map(self._table, _Map(self._items, work), _RESULTS)
+        results = self.engine.map(self._table, _Map(self._items, work), _RESULTS)
         run, n_results = panel_shards.RUN, self.n_shards
         while n_results > run:
-            in_runs = self.engine.map(found, _Runs(run), _IN_RUNS)
-            found = self.engine.together(in_runs, [_RUN], _MergeRuns(merge), _RESULTS, order=[SHARD])
+            in_runs = self.engine.map(results, _Runs(run), _IN_RUNS)
+            results = self.engine.together(in_runs, [_RUN], _MergeRuns(merge), _RESULTS, order=[SHARD])
             n_results = -(-n_results // run)
-        return merge(_in_order(self.engine.collect(found)))
+        return merge(_in_order(self.engine.collect(results)))
 
     def each(self, work: Callable[[int, T], U], tell: Callable[[int, U], Any] | None = None) -> EngineStore[U]:
         """Large results, which stay on the engine."""
@@ -97,8 +97,8 @@ class EngineStore(Store[T]):
 
     def told(self) -> list[Any]:
         """What was recorded about each item when it was made."""
-        found = self.engine.collect(self.engine.map(self._table, Columns((SHARD, _TOLD)), _TELLING))
-        return _in_order(found.filter(pc.is_valid(found[_TOLD])))
+        rows = self.engine.collect(self.engine.map(self._table, Columns((SHARD, _TOLD)), _TELLING))
+        return _in_order(rows.filter(pc.is_valid(rows[_TOLD])))
 
     def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
         """Process several shards together in one place, in the given order; small results, in the order of the
@@ -112,9 +112,9 @@ class EngineStore(Store[T]):
         return _in_order(self.engine.collect(table))
 
 
-def _in_order(found: pa.Table) -> list[Any]:
-    order = np.argsort(found[SHARD].to_numpy(), kind="stable")
-    results = found.column(1).to_pylist()
+def _in_order(rows: pa.Table) -> list[Any]:
+    order = np.argsort(rows[SHARD].to_numpy(), kind="stable")
+    results = rows.column(1).to_pylist()
     return [pickle.loads(results[i]) for i in order]
 
 
@@ -165,8 +165,8 @@ def _same(number: int, item: Any) -> Any:
     return item
 
 
-def _result(number: int, found: Any) -> pa.RecordBatch:
-    return pa.record_batch([[number], pa.array([pickle.dumps(found, protocol=5)], pa.binary())], schema=_RESULTS)
+def _result(number: int, result: Any) -> pa.RecordBatch:
+    return pa.record_batch([[number], pa.array([pickle.dumps(result, protocol=5)], pa.binary())], schema=_RESULTS)
 
 
 @dataclass(frozen=True)
@@ -274,8 +274,8 @@ def count_repeated(engine: Engine, names: Callable[[int, U], Sequence[str]], ite
     rows = [pickle.dumps(item, protocol=5) for item in items]
     table = pa.table([pa.array(range(len(rows)), pa.int64()), pa.array(rows, pa.binary())], schema=_RESULTS)
     listed = engine.map(engine.scatter(table), _Names(names), _NAMES)
-    found = engine.collect(engine.together(listed, [_NAME], _CountRepeated(), _COUNT))
-    return int(sum(found[_N].to_pylist()))
+    counts = engine.collect(engine.together(listed, [_NAME], _CountRepeated(), _COUNT))
+    return int(sum(counts[_N].to_pylist()))
 
 
 _NAME, _N = "name", "n"

@@ -45,11 +45,11 @@ def carried(error: Exception) -> RuntimeError:
 
 def raise_carried(text: str) -> NoReturn:
     """Raise the error that another program reported."""
-    found = re.search(rf"<{_MARK}>(.*?)</{_MARK}>", text, re.S)
-    if found is None:
+    match = re.search(rf"<{_MARK}>(.*?)</{_MARK}>", text, re.S)
+    if match is None:
         kinds = re.findall(r"^(?:Caused by: )?((?:[a-z]\w*\.)+[A-Z]\w+)", text, re.M)
         raise WorkFailedError(f"The work failed on the engine: {kinds[0] if kinds else 'no reason was given'}.")
-    name, message = json.loads(found[1])
+    name, message = json.loads(match[1])
     kind = getattr(errors, name, WorkFailedError)
     raise kind(message)
 

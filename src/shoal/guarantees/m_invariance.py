@@ -164,10 +164,10 @@ class ShownSets:
 
     def _shown(self, counts: pl.DataFrame, sensitive: str) -> dict[tuple[object, ...], frozenset[str | None]]:
         """The values of each time and group."""
-        found: dict[tuple[object, ...], set[str | None]] = {}
+        shown: dict[tuple[object, ...], set[str | None]] = {}
         for key, value in zip(_keys(counts), counted_texts(counts[sensitive]), strict=True):
-            found.setdefault(key, set()).add(value)
-        return {key: frozenset(some) for key, some in found.items()}
+            shown.setdefault(key, set()).add(value)
+        return {key: frozenset(some) for key, some in shown.items()}
 
     def _fails(self, measured: int, row: int | None, why: str) -> Verdict:
         return Verdict("does not hold", measured, self._m, row, why)

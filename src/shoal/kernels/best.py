@@ -297,14 +297,14 @@ def best_groups(x: Floats, k: int, proposals: int, seed: int, done: Ints | None 
     n_groups = int(labels.max()) + 1
     blocks = _blocks(means_and_loss(y, labels, n_groups)[0], np.bincount(labels))
     seeds = np.random.SeedSequence(seed).generate_state(len(blocks), np.uint64)
-    found = np.empty(n, dtype=np.int64)
+    groups_of_rows = np.empty(n, dtype=np.int64)
     counted = np.zeros(1, dtype=np.int64) if done is None else done
     for b, groups in enumerate(blocks):
         rows = np.flatnonzero(np.isin(labels, groups))
         rounds = -(-proposals * rows.shape[0] // PROPOSALS)
         part = _best_in_block(y[rows], renumber(labels[rows]), k, rounds, int(seeds[b]), counted)
-        found[rows] = part + b * n
-    found = renumber(found)
+        groups_of_rows[rows] = part + b * n
+    groups_of_rows = renumber(groups_of_rows)
     if len(blocks) > 1:
-        found, _ = refine_groups(y, found, k, MOST_EVALUATIONS)
-    return found
+        groups_of_rows, _ = refine_groups(y, groups_of_rows, k, MOST_EVALUATIONS)
+    return groups_of_rows

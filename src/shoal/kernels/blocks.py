@@ -59,15 +59,15 @@ def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: In
             def work(rows: Ints, turn: int = turn, n_near: int = n_near, before: Ints = labels) -> Ints:
                 y = x[rows]
                 given = renumber(before[rows]) if turn else start(y, np.zeros(1, dtype=np.int64))
-                found = refine_near(y, given, k, max_evaluations * rows.shape[0], n_near) if n_near else given
+                refined = refine_near(y, given, k, max_evaluations * rows.shape[0], n_near) if n_near else given
                 done[0] += rows.shape[0] // len(N_NEAR)
-                return found
+                return refined
 
-            found, n_groups = np.empty(n, dtype=np.int64), 0
+            merged, n_groups = np.empty(n, dtype=np.int64), 0
             for rows, part in zip(blocks, pool.map(work, blocks), strict=True):
-                found[rows] = n_groups + part
+                merged[rows] = n_groups + part
                 n_groups += int(part.max()) + 1
-            labels = found
+            labels = merged
     done[0] = n
     return renumber(labels)
 

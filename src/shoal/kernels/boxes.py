@@ -24,7 +24,7 @@ def boxes_of_rows(
     `items[starts[m] : starts[m + 1]]` is the list m, ascending; `lists[b, a]` is the list of a box, -1 for a range.
     """
     n, n_attributes = ranks.shape
-    found = np.full(n, NOWHERE, dtype=np.int64)
+    boxes = np.full(n, NOWHERE, dtype=np.int64)
     for i in range(n):
         for b in range(first[i], last[i]):
             inside = True
@@ -35,11 +35,11 @@ def boxes_of_rows(
                 if not inside:
                     break
             if inside:
-                if found[i] != NOWHERE:
-                    found[i] = TWICE
+                if boxes[i] != NOWHERE:
+                    boxes[i] = TWICE
                     break
-                found[i] = b
-    return found
+                boxes[i] = b
+    return boxes
 
 
 @njit(cache=True)

@@ -187,9 +187,9 @@ def best_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: 
             at[p + 1] = t
             p += 1
             continue
-        found, _ = _chance(total[n], n_both[n], sizes, own)
-        if found > chance:
-            chance = found
+        trial, _ = _chance(total[n], n_both[n], sizes, own)
+        if trial > chance:
+            chance = trial
             chosen[:] = at
             if chance >= most:
                 break

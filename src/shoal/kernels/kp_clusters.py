@@ -160,6 +160,6 @@ def split_sets(x: Floats, sets: Ints, least: int, large: int = LARGE) -> Ints:
     order = np.argsort(sets, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(sets))])
     begins = _split_all(x, order, starts, least, large)
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = np.cumsum(begins) - 1
-    return renumber(found)
+    parts = np.empty(len(order), dtype=np.int64)
+    parts[order] = np.cumsum(begins) - 1
+    return renumber(parts)

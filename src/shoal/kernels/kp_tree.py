@@ -189,16 +189,16 @@ def recycle(words: Words, levels: Ints, p: int) -> tuple[Ints, Ints]:
 
     Returns for each row its new leaf, or -1 if it is left over (fewer than p are), and the level of each leaf.
     """
-    found = np.full(len(levels), -1, dtype=np.int64)
-    found_levels: list[int] = []
+    leaf = np.full(len(levels), -1, dtype=np.int64)
+    leaf_levels: list[int] = []
     level = int(levels.max(initial=0))
     node = np.zeros(len(levels), dtype=np.int64)
-    while (found < 0).sum() >= p:
-        rows = np.flatnonzero((found < 0) & (levels >= level))
+    while (leaf < 0).sum() >= p:
+        rows = np.flatnonzero((leaf < 0) & (levels >= level))
         classes, _ = word_classes(np.require(words(level), requirements=["C", "W"]), rows, node)
         sizes = np.bincount(classes, minlength=1)
-        number = np.where(sizes >= p, len(found_levels) - 1 + np.cumsum(sizes >= p), -1)
-        found[rows] = number[classes]
-        found_levels += [level] * int((sizes >= p).sum())
+        number = np.where(sizes >= p, len(leaf_levels) - 1 + np.cumsum(sizes >= p), -1)
+        leaf[rows] = number[classes]
+        leaf_levels += [level] * int((sizes >= p).sum())
         level -= 1
-    return found, np.array(found_levels, dtype=np.int64)
+    return leaf, np.array(leaf_levels, dtype=np.int64)

@@ -152,10 +152,10 @@ def build_leaves(x: Floats, rows: Ints, frame: Frame, threads: int = 1) -> Leave
     starts = range(0, n, size)
     if threads > 1 and n >= _MANY_ROWS:
         with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(turn, [starts[t::threads] for t in range(threads)]))
+            moves = list(pool.map(turn, [starts[t::threads] for t in range(threads)]))
     else:
-        found = [turn(starts)]
-    moved, last_moved = (max(each) for each in zip(*found, strict=True))
+        moves = [turn(starts)]
+    moved, last_moved = (max(each) for each in zip(*moves, strict=True))
     order, ends = _cut(np.ascontiguousarray(y[:, :FIRST]))
     n_leaves = len(ends)
     n_groups = -(-n_leaves // GROUP)

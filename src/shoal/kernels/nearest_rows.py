@@ -124,5 +124,5 @@ def in_chunks(n: int, search: Callable[..., Any], *given: Any, chunk: int = CHUN
     """
     with ThreadPoolExecutor(get_num_threads()) as pool:
         parts = [pool.submit(search, *given, first, min(first + chunk, n)) for first in range(0, n, chunk)]
-    distances, counts, found = (np.concatenate(part) for part in zip(*(part.result() for part in parts), strict=True))
-    return distances, np.concatenate([[0], np.cumsum(counts)]), found
+    distances, counts, rows = (np.concatenate(part) for part in zip(*(part.result() for part in parts), strict=True))
+    return distances, np.concatenate([[0], np.cumsum(counts)]), rows

@@ -202,14 +202,14 @@ def priced_groups(
     rounding = _rounding(x, k)
     if k == 1 or budget >= n_instants:
         labels = np.repeat(np.arange(n, dtype=np.int32)[:, None], n_instants, axis=1)
-        found = bound = 0.0
+        total_loss = bound = 0.0
     elif budget == 0:
-        labels, found = interval_groups(x, k, loss, representative)
-        bound = (1.0 - rounding) * found
+        labels, total_loss = interval_groups(x, k, loss, representative)
+        bound = (1.0 - rounding) * total_loss
     else:
         instants = _Instants(x, k, loss == "squared", representative == "median", done)
         bound, gains = _raise_and_lower(instants, budget, rounding)
         labels = np.ascontiguousarray(_solution(instants, gains, budget).T)
-        found = loss_between(x, publish_labels(x, labels, representative), loss)
+        total_loss = loss_between(x, publish_labels(x, labels, representative), loss)
     done[0] = n_steps(n_instants)
-    return labels, found, min(found, bound)
+    return labels, total_loss, min(total_loss, bound)

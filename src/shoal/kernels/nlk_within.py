@@ -79,15 +79,15 @@ def _search(panel: _Panel, f: int, near: Bools, small: Ints, n: int, r: int, lim
 
 def _inferred(panel: _Panel, candidates: Bools, small: Ints, known: list[int]) -> Ints:
     """Which of the small instants are inferred from these candidates."""
-    found = []
+    inferred = []
     rows = np.flatnonzero(candidates)
     for t in small.tolist():
         if t not in known:
             column = panel.labels[:, t]
             alike = np.isin(column, np.unique(column[rows]))
             if len(np.unique(panel.subjects[alike])) < panel.k:
-                found.append(t)
-    return np.array(found, dtype=np.int64)
+                inferred.append(t)
+    return np.array(inferred, dtype=np.int64)
 
 
 def _filled(panel: _Panel, near: Bools, small: Ints, known: list[int], n: int, r: int) -> tuple[Ints, Ints]:

@@ -220,27 +220,27 @@ def refine_groups(x: Floats, labels: Ints, k: int, max_evaluations: int) -> tupl
     """
     y = x - x[0]
     given = renumber(labels)
-    found = given.copy()
+    current = given.copy()
     everything = x.shape[0] <= ALL_PAIRS_UP_TO
     n_in_cycles = 0 if not everything else N_NEAR if k * x.shape[1] <= MOST_WIDTH else N_NEAR_IF_WIDE
-    n_groups = int(found.max()) + 1
+    n_groups = int(current.max()) + 1
     before = loss = given_loss = means_and_loss(y, given, n_groups)[1]
     used = 0
     while used < max_evaluations:
-        start = found.copy()
-        used += _cut_large(y, found, k, max_evaluations - used)
-        n_groups = int(found.max()) + 1
+        start = current.copy()
+        used += _cut_large(y, current, k, max_evaluations - used)
+        n_groups = int(current.max()) + 1
         if n_groups > 1:
-            nearest = nearest_groups(means_and_loss(y, found, n_groups)[0], N_NEAR)
+            nearest = nearest_groups(means_and_loss(y, current, n_groups)[0], N_NEAR)
             near = _other_groups(n_groups) if everything else nearest
             in_cycles = nearest[:, :n_in_cycles].copy()
-            found, evaluated = _searched(y, found, near, in_cycles, k, max_evaluations - used)
+            current, evaluated = _searched(y, current, near, in_cycles, k, max_evaluations - used)
             used += evaluated
-        found = renumber(found)
-        before, loss = loss, means_and_loss(y, found, int(found.max()) + 1)[1]
-        if (found == start).all() or (not everything and loss > (1.0 - LEAST_PROGRESS) * before):
+        current = renumber(current)
+        before, loss = loss, means_and_loss(y, current, int(current.max()) + 1)[1]
+        if (current == start).all() or (not everything and loss > (1.0 - LEAST_PROGRESS) * before):
             break
-    return (found, used) if loss <= given_loss else (given, used)
+    return (current, used) if loss <= given_loss else (given, used)
 
 
 def refine_near(x: Floats, labels: Ints, k: int, max_evaluations: int, n_near: int) -> Ints:
@@ -250,11 +250,11 @@ def refine_near(x: Floats, labels: Ints, k: int, max_evaluations: int, n_near: i
     """
     y = x - x[0]
     given = renumber(labels)
-    found = given.copy()
-    used = _cut_large(y, found, k, max_evaluations)
-    n_groups = int(found.max()) + 1
+    refined = given.copy()
+    used = _cut_large(y, refined, k, max_evaluations)
+    n_groups = int(refined.max()) + 1
     if n_groups > 1:
-        near = nearest_groups(means_and_loss(y, found, n_groups)[0], n_near, threads=1)
-        found = renumber(_searched(y, found, near, near[:, :0].copy(), k, max_evaluations - used)[0])
-    before, after = (means_and_loss(y, some, int(some.max()) + 1)[1] for some in (given, found))
-    return found if after <= before else given
+        near = nearest_groups(means_and_loss(y, refined, n_groups)[0], n_near, threads=1)
+        refined = renumber(_searched(y, refined, near, near[:, :0].copy(), k, max_evaluations - used)[0])
+    before, after = (means_and_loss(y, some, int(some.max()) + 1)[1] for some in (given, refined))
+    return refined if after <= before else given

@@ -337,9 +337,9 @@ def keep_far(x: Floats, room: Candidates, n: int, centre: int, scale: float, err
 
 
 @njit(cache=True)
-def nearest_of(x: Floats, rows: Ints, centre: int, found: Ints) -> None:
-    """Fill `found` with the rows nearest to the centre, by (distance, row); there must be enough."""
-    wanted, n_found = found.shape[0], 0
+def nearest_of(x: Floats, rows: Ints, centre: int, nearest: Ints) -> None:
+    """Fill `nearest` with the rows nearest to the centre, by (distance, row); there must be enough."""
+    wanted, n_found = nearest.shape[0], 0
     measured, distances = np.empty(rows.shape[0]), np.empty(wanted)
     measure(x, rows, x[centre], measured)
     for i in range(rows.shape[0]):
@@ -347,14 +347,14 @@ def nearest_of(x: Floats, rows: Ints, centre: int, found: Ints) -> None:
         p = n_found
         if n_found == wanted:
             p -= 1
-            if p < 0 or distance > distances[p] or (distance == distances[p] and row > found[p]):
+            if p < 0 or distance > distances[p] or (distance == distances[p] and row > nearest[p]):
                 continue
         else:
             n_found += 1
-        while p > 0 and (distance < distances[p - 1] or (distance == distances[p - 1] and row < found[p - 1])):
-            distances[p], found[p] = distances[p - 1], found[p - 1]
+        while p > 0 and (distance < distances[p - 1] or (distance == distances[p - 1] and row < nearest[p - 1])):
+            distances[p], nearest[p] = distances[p - 1], nearest[p - 1]
             p -= 1
-        distances[p], found[p] = distance, row
+        distances[p], nearest[p] = distance, row
 
 
 @njit(cache=True)

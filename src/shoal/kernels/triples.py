@@ -19,7 +19,7 @@ def violated_triples(distances: Floats, prices: Floats, least: float) -> tuple[I
     most."""
     n = distances.shape[0]
     order = np.argsort(-prices)
-    found = np.empty((n, 3), dtype=np.int64)
+    triples = np.empty((n, 3), dtype=np.int64)
     n_found = 0
     worst = 0.0
     for a in range(n):
@@ -39,9 +39,9 @@ def violated_triples(distances: Floats, prices: Floats, least: float) -> tuple[I
                     second = j
                     third = row
         if second >= 0:
-            found[n_found, 0] = i
-            found[n_found, 1] = second
-            found[n_found, 2] = third
+            triples[n_found, 0] = i
+            triples[n_found, 1] = second
+            triples[n_found, 2] = third
             n_found += 1
             worst = max(worst, most)
-    return found[:n_found], worst
+    return triples[:n_found], worst

@@ -114,12 +114,12 @@ def _distance_within(x: Floats, a: int, b: int, limit: float, weight: float) -> 
 def _nearest(distances: Floats, rows: Ints, centre: int, k: int) -> Ints:
     """Positions in `rows` of the k - 1 nearest to row `centre`; an equal distance keeps the earlier row in front."""
     chosen = np.empty(k - 1, dtype=np.int64)
-    found = 0
+    n_chosen = 0
     for i in range(rows.shape[0]):
-        if rows[i] == centre or (found == k - 1 and (k == 1 or distances[i] >= distances[chosen[found - 1]])):
+        if rows[i] == centre or (n_chosen == k - 1 and (k == 1 or distances[i] >= distances[chosen[n_chosen - 1]])):
             continue
-        slot = min(found, k - 2)
-        found = min(found + 1, k - 1)
+        slot = min(n_chosen, k - 2)
+        n_chosen = min(n_chosen + 1, k - 1)
         while slot > 0 and distances[i] < distances[chosen[slot - 1]]:
             chosen[slot] = chosen[slot - 1]
             slot -= 1

@@ -114,8 +114,8 @@ class Labels:
 
     def counts(self) -> dict[Answer, int]:
         """How many of each answer."""
-        found = Counter(label.answer for label in self.labels)
-        return {answer: found[answer] for answer in ANSWERS}
+        counter = Counter(label.answer for label in self.labels)
+        return {answer: counter[answer] for answer in ANSWERS}
 
 
 class Decided(NamedTuple):

@@ -71,10 +71,10 @@ def _nearest(made: Floats, x: Floats) -> Floats:
     """The distance of each to the nearest row of x."""
     from scipy.spatial.distance import cdist
 
-    found = np.full(len(made), np.inf)
+    nearest = np.full(len(made), np.inf)
     for start in range(0, len(x), _ROWS):
-        np.minimum(found, cdist(made, x[start : start + _ROWS]).min(axis=1), out=found)
-    return found
+        np.minimum(nearest, cdist(made, x[start : start + _ROWS]).min(axis=1), out=nearest)
+    return nearest
 
 
 def _like_readings(values: Floats, x: Floats) -> Floats:

@@ -84,16 +84,16 @@ def _solve(counts: Ints, l: int, cost: Floats, beta: Floats, nodes: int | None) 
     nodes = max(1, min(_WORK // n**2, _MOST_NODES)) if nodes is None else nodes
     limits = {"mip_rel_gap": 0.0, "node_limit": nodes}
     whole = np.concatenate([np.zeros(n), np.ones(w)])
-    found = milp(
+    solved = milp(
         objective,
         integrality=whole,
         constraints=LinearConstraint(matrix, -np.inf, most),
         options=limits,
         bounds=Bounds(0),
     )
-    if found.x is None:
+    if solved.x is None:
         return None, False
-    levels = np.rint(found.x[n:])
+    levels = np.rint(solved.x[n:])
     bounds = np.stack([np.zeros(n + w), np.full(n + w, np.inf)], axis=1)
     bounds[n:] = levels[:, None]
     # A corner of the polytope, so whole numbers.
@@ -102,7 +102,7 @@ def _solve(counts: Ints, l: int, cost: Floats, beta: Floats, nodes: int | None) 
         return None, False
     wanted = np.zeros((w, n_values))
     np.add.at(wanted, (place, value), corner.x[:n])
-    return np.rint(wanted).astype(np.int64), bool(found.status == 0)
+    return np.rint(wanted).astype(np.int64), bool(solved.status == 0)
 
 
 def _constraints(value: Ints, home: Ints, place: Ints, counts: Ints, l: int) -> tuple[Any, Ints]:

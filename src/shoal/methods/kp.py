@@ -52,9 +52,9 @@ class _Formed(NamedTuple):
 
     def of_all(self, n: int) -> NDArray[np.int64]:
         """The group of each row, -1 for a suppressed one."""
-        found = np.full(n, -1)
-        found[self.kept] = self.groups
-        return found
+        groups_of_all = np.full(n, -1)
+        groups_of_all[self.kept] = self.groups
+        return groups_of_all
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,7 +114,7 @@ class Repositioning:
         instants = as_numbers(snapshot[self.time])
         if (instants != instants[0]).any():
             raise InputError(
-                f"The snapshot at position {number} has events of several times; push one instant at once."
+                f"The snapshot at position {number} has events of several times; push one instant at a time."
             )
         if self._times and instants[0] <= as_numbers(self._times[number - 1])[0]:
             raise InputError(f"The snapshot at position {number} is not later than the one before.")

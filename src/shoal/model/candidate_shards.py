@@ -98,8 +98,8 @@ class CandidateShards(Shards[Candidate]):
         if not claimed:
             promises = [fact.guarantees[0] for fact in facts]
             claimed = [next((one for one in promises if one.name == "none"), promises[0])]
-        found = merged([fact.recipe for fact in facts])
-        recipe = replace(found, figures={**found.figures, "shards": store.n_shards})
+        recipes = merged([fact.recipe for fact in facts])
+        recipe = replace(recipes, figures={**recipes.figures, "shards": store.n_shards})
         # Candidates carry their originals; the shards they were made from are released.
         return cls(
             store=store,
@@ -148,8 +148,8 @@ class CandidateShards(Shards[Candidate]):
     def judge(self, *guarantees: Guarantee) -> Verdict:
         """The verdict on the union, from the verdicts on all shards; the first that does not hold."""
         answers = self.reduce(*(Reduction(partial(_check, one), one.merge) for one in guarantees))
-        found: list[Verdict] = [answer() for answer in answers]
-        return next((verdict for verdict in found if not verdict.holds), found[0])
+        verdicts: list[Verdict] = [answer() for answer in answers]
+        return next((verdict for verdict in verdicts if not verdict.holds), verdicts[0])
 
     def check(self) -> Verdict:
         """Judge every guarantee: the first that does not hold, else the one aimed at first."""

@@ -226,11 +226,11 @@ def _plain(bound: Panel) -> NDArray[np.float64]:
 
 
 def _locked(columns: Mapping[str, Any], n_series: int) -> Mapping[str, NDArray[Any]]:
-    found: dict[str, NDArray[Any]] = {}
+    locked: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
         plain = plain_column(np.asarray(column))
         if plain.shape != (n_series,):
             raise InputError(f"Column {name!r} has {plain.size} entries for {n_series} series. Give one per series.")
         plain.setflags(write=False)
-        found[str(name)] = plain
-    return MappingProxyType(found)
+        locked[str(name)] = plain
+    return MappingProxyType(locked)

@@ -60,10 +60,10 @@ def sort_rows(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     keys = np.zeros(len(frame), dtype=np.int64)
     n_keys = 1
     for name in names:
-        found = _codes(frame[name])
-        if found is None:
+        coded = _codes(frame[name])
+        if coded is None:
             return frame.sort(names)
-        codes, n_codes = found
+        codes, n_codes = coded
         if n_keys * n_codes > _LARGEST:
             keys = dense_codes(keys)
             n_keys = int(keys.max(initial=0)) + 1

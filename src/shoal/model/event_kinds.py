@@ -30,8 +30,8 @@ def kind_of(dtype: pl.DataType) -> str | None:
 
 def dtype_of(kind: str) -> pl.DataType | None:
     """The type of a name, or None if there is none."""
-    if found := _DATETIME.fullmatch(kind):
-        return pl.Datetime(found[1], found[2])  # type: ignore[arg-type]
+    if match := _DATETIME.fullmatch(kind):
+        return pl.Datetime(match[1], match[2])  # type: ignore[arg-type]
     return _PLAIN.get(kind)
 
 

@@ -238,9 +238,9 @@ def _static(panel: Panel, shape: FrameShape) -> dict[str, NDArray[Any]]:
 
 def _labels(panel: Panel, shape: FrameShape) -> list[Any]:
     """The name of each instant's column: as it came, or the time."""
-    found = [shape.labels.get(int(time)) for time in panel.times.astype(np.int64)]
-    if not any(label is None for label in found):
-        return found
+    labels = [shape.labels.get(int(time)) for time in panel.times.astype(np.int64)]
+    if not any(label is None for label in labels):
+        return labels
     return [str(time) for time in panel.times]
 
 

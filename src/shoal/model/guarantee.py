@@ -55,11 +55,11 @@ class Guarantee(Described):
         union may be better than its parts, and is never worse.
         """
         at = self.weakest(verdicts)
-        found = verdicts[at]
-        if len(verdicts) == 1 or found.witness is None:
-            return found
-        inside: dict[str, Any] = found.witness if isinstance(found.witness, dict) else {"series": found.witness}
-        return Verdict(found.outcome, found.measured, found.required, {"shard": at, **inside}, found.note)
+        weakest = verdicts[at]
+        if len(verdicts) == 1 or weakest.witness is None:
+            return weakest
+        inside: dict[str, Any] = weakest.witness if isinstance(weakest.witness, dict) else {"series": weakest.witness}
+        return Verdict(weakest.outcome, weakest.measured, weakest.required, {"shard": at, **inside}, weakest.note)
 
     def weakest(self, verdicts: Sequence[Verdict]) -> int:
         """Which of several verdicts represents all of them; the first in a tie."""

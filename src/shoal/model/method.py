@@ -92,10 +92,10 @@ class Method(Described):
 
     def knowing(self, **facts: Any) -> Self:
         """The same method with facts about a panel that are not parameters."""
-        found = copy(self)
+        copied = copy(self)
         for name, fact in facts.items():
-            object.__setattr__(found, name, fact)
-        return found
+            object.__setattr__(copied, name, fact)
+        return copied
 
     def of_shard(self, number: int) -> Self:
         """The same method for one shard, if it works differently there."""
@@ -135,12 +135,12 @@ class Method(Described):
 
     def merged_figures(self, figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Add up counts; of shares and bounds, take the largest."""
-        found: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
         for name in dict.fromkeys(name for one in figures for name in one):
             listed = [one[name] for one in figures if name in one]
             same = name in self.same_in_all_shards
-            found[name] = listed[0] if same else max(listed) if isinstance(listed[0], float) else sum(listed)
-        return found
+            merged[name] = listed[0] if same else max(listed) if isinstance(listed[0], float) else sum(listed)
+        return merged
 
 
 def _anonymize_shard(method: Method, number: int, panel: Panel) -> Candidate:

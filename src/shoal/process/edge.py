@@ -174,10 +174,10 @@ def serve_meter(folder: Path, lines: Iterable[str], at: str, linger: float = 0.0
 
 
 def _answer(device: Device, link: DeviceLink) -> int:
-    found = [reply for content in link.fetch(device.place) for reply in device.hear(content)]
-    for reply in found:
+    replies = [reply for content in link.fetch(device.place) for reply in device.hear(content)]
+    for reply in replies:
         link.send(COLLECTOR, reply)
-    return len(found)
+    return len(replies)
 
 
 def collect_live(

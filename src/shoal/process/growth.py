@@ -113,8 +113,8 @@ def _operator(method: Method, options: Mapping[str, Any]) -> GrowingPanel:
 
 def _plain(method: Method) -> dict[str, Any]:
     """Its parameters as a state stores them."""
-    found: dict[str, Any] = json.loads(json.dumps(method.parameters))
-    return found
+    parameters: dict[str, Any] = json.loads(json.dumps(method.parameters))
+    return parameters
 
 
 def _opened(private: Path, method: Method, operator: GrowingPanel, given: dict[str, Any]) -> Growth:

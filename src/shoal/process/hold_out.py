@@ -113,23 +113,23 @@ def attack_whole(
 
     With `shadows`, membership is learned from this many releases that `method` makes from other selections of people.
     """
-    found: dict[str, tuple[Attack[Any], Risk]] = {}
+    risks: dict[str, tuple[Attack[Any], Risk]] = {}
     for attack, further in whole_attacks(seed, shadows, method):
         try:
-            found[attack.name] = (attack, attack.attack(original, published, outside=control, **further))
+            risks[attack.name] = (attack, attack.attack(original, published, outside=control, **further))
         except (ParameterError, InputError):
             continue
-    return found
+    return risks
 
 
 def whole_attacks(seed: int, shadows: int = 0, method: Any = None) -> list[tuple[Attack[Any], dict[str, Any]]]:
     """Each of `WHOLE`, with the arguments it takes besides the people outside."""
-    found: list[tuple[Attack[Any], dict[str, Any]]] = []
+    attacks: list[tuple[Attack[Any], dict[str, Any]]] = []
     for kind in WHOLE:
         learns = shadows > 0 and kind is Membership
         attack = Membership(seed=seed, shadows=shadows) if learns else kind(seed=seed)
-        found.append((attack, {"method": method} if learns else {}))
-    return found
+        attacks.append((attack, {"method": method} if learns else {}))
+    return attacks
 
 
 def control_risks(candidate: Candidate | CandidateShards, held_out: Control | None) -> dict[str, tuple[Risk, str]]:
@@ -142,8 +142,8 @@ def control_risks(candidate: Candidate | CandidateShards, held_out: Control | No
         return {}
     if not tells_exact_figures(candidate.guarantees) or any(isinstance(g, NoGuarantee) for g in candidate.guarantees):
         return {}
-    found = attack_with_control(candidate, held_out)
-    return {name: (risk, candidate.meaning_of(attack)) for name, (attack, risk) in found.items()}
+    risks = attack_with_control(candidate, held_out)
+    return {name: (risk, candidate.meaning_of(attack)) for name, (attack, risk) in risks.items()}
 
 
 def attack_with_control(

@@ -23,8 +23,8 @@ class Prepared:
     Parameters
     ----------
     data
-        A panel (originals, or published values), envelopes, or group profiles. With several channels, a query names one,
-        see `channel`. Ranges and letters that were not published are estimated, see `complete`.
+        A panel (originals, or published values), envelopes, or group profiles. With several channels, a query names
+        one, see `channel`. Ranges and letters that were not published are estimated, see `complete`.
     """
 
     data: Panel | Envelopes | Profiles

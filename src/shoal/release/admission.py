@@ -78,8 +78,8 @@ def conclude(
         raise GuaranteeNotMetError(f"{why} Nothing was written.")
     if unjudged := refuse_unjudged(guarantees, risks, options.risk_limit):
         raise GuaranteeNotMetError(unjudged)
-    found = {g: g.merge([one.verdicts[at] for one in looked]) for at, g in enumerate(guarantees)}
-    verdicts = tuple(judge(guarantee, found.__getitem__, risks, options.risk_limit) for guarantee in guarantees)
+    merged = {g: g.merge([one.verdicts[at] for one in looked]) for at, g in enumerate(guarantees)}
+    verdicts = tuple(judge(guarantee, merged.__getitem__, risks, options.risk_limit) for guarantee in guarantees)
     for guarantee, verdict in zip(guarantees, verdicts, strict=True):
         if not verdict.holds:
             raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))

@@ -177,7 +177,7 @@ class Index:
 
 def read_index(folder: Path) -> list[SnapshotLine]:
     """The lines of a folder's index up to the first damaged one, which a lost disk may leave."""
-    found: list[SnapshotLine] = []
+    lines: list[SnapshotLine] = []
     with suppress(FileNotFoundError, ValueError):
-        found.extend(read_lines((folder / INDEX_FILE).read_bytes()))
-    return found
+        lines.extend(read_lines((folder / INDEX_FILE).read_bytes()))
+    return lines

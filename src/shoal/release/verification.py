@@ -176,17 +176,17 @@ def examine(
             bare = certificate.model_copy(update={"files": {}})
             looked = run_on(used, [part.files for part in parts], partial(_see, path, bare, lint_follows))
             findings += _over_all(used, path, certificate, parts, looked)
-    found = _concluded(certificate, findings, looked, today or date.today())
-    return replace(found, notes=(*found.notes, *([] if findings else signature_notes(certificate, key)))), published
+    outcome = _concluded(certificate, findings, looked, today or date.today())
+    return replace(outcome, notes=(*outcome.notes, *([] if findings else signature_notes(certificate, key)))), published
 
 
 def _verified_stream(path: Path, certificate: Certificate, key: str | Path | None) -> Verification:
     """A folder of snapshots that were published one by one."""
-    found, certificate = look_at_stream(path, certificate)
-    findings, verdicts = (*found.findings, *signature_findings(certificate, key)), found.verdicts
+    stream, certificate = look_at_stream(path, certificate)
+    findings, verdicts = (*stream.findings, *signature_findings(certificate, key)), stream.verdicts
     if not findings and not verdicts and certificate.counts.snapshots:
         findings = (f"{FILE_NAME} names no guarantee that can be checked from here",)
-    not_judged = found.not_judged if verdicts else (*found.not_judged, "anything, as no event is published yet")
+    not_judged = stream.not_judged if verdicts else (*stream.not_judged, "anything, as no event is published yet")
     return Verification(findings, verdicts, stream_notes(certificate), not_judged, unchecked_parts(certificate))
 
 
@@ -308,12 +308,12 @@ def _over_all(
 def _names_in(path: Path, key: str, number: int, name: str) -> list[str]:
     """The different names in the data of a part."""
     if name.endswith(".csv"):
-        found = pl.read_csv(path / name, columns=[key], infer_schema=False, glob=False)[key]
+        column = pl.read_csv(path / name, columns=[key], infer_schema=False, glob=False)[key]
     else:
         # From the dictionary: a name occurs in as many rows as there are instants.
         codes = pq.read_table(path / name, columns=[key], partitioning=None, read_dictionary=[key])[key]
-        found = pl.Series(pl.from_arrow(codes.unique()))
-    return list(found.unique().cast(pl.String))
+        column = pl.Series(pl.from_arrow(codes.unique()))
+    return list(column.unique().cast(pl.String))
 
 
 def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[Seen], today: date) -> Verification:

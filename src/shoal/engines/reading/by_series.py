@@ -55,16 +55,16 @@ def assemble_runs(
         again = engine.collect(engine.together(engine.map(runs, Columns((ID,)), ids), [ID], _Repeated(), ids))[ID]
     except ParameterError:
         return None
-    found = engine.map(runs, Columns(tuple(series.names)), series)
+    assembled = engine.map(runs, Columns(tuple(series.names)), series)
     if not len(again):
-        return found
+        return assembled
     named = pa.schema([wider.field(ID), wider.field(_SEGMENTS)])
     parts = engine.map(engine.map(runs, Columns((ID, _SEGMENTS)), named), Having(ID, again.combine_chunks()), named)
     if engine.collect(engine.map(parts, _Complete(), ids)).num_rows:
         return None
     joined = engine.together(engine.map(parts, _Segments(segments), segments), [ID], work, series)
     return engine.concat(
-        [engine.map(found, Having(ID, again.combine_chunks(), others=True), series), engine.keep(joined)]
+        [engine.map(assembled, Having(ID, again.combine_chunks(), others=True), series), engine.keep(joined)]
     )
 
 

@@ -50,27 +50,27 @@ class _Look:
     distinct: bool
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = KeyCounts()
+        counts = KeyCounts()
         clock = None if self.time is None else TimeReader(self.time, self.timezone)
         times: list[NDArray[np.int64]] = []
         n_held = 0
         hashes = np.empty(0, dtype=np.uint64)
         last = None
         for block in blocks:
-            found.add(_ROWS, block.num_rows)
+            counts.add(_ROWS, block.num_rows)
             try:
                 encoded = plain([block.column(self.id)])[0].dictionary_encode()
                 codes, ids = number_ids(encoded, self.id)
                 instants = None if clock is None else clock.read(plain([block.column(self.time)])[0])
             except InputError as error:  # raised at the driver; its message holds no values
-                found.add(f"{_PROBLEM} {error}", 1)
+                counts.add(f"{_PROBLEM} {error}", 1)
                 continue
-            found.add(_NO_ID, np.count_nonzero(codes < 0))
-            found.add(_RESPELT, n_respelt(encoded, self.id))
-            found.add(f"{_KIND} {'number' if pa.types.is_integer(ids.type) else 'text'}", 1)
+            counts.add(_NO_ID, np.count_nonzero(codes < 0))
+            counts.add(_RESPELT, n_respelt(encoded, self.id))
+            counts.add(f"{_KIND} {'number' if pa.types.is_integer(ids.type) else 'text'}", 1)
             hashes = np.union1d(hashes, pl.Series(pl.from_arrow(ids)).hash(seed=7).to_numpy())[:_SKETCH]
             if len(ids):
-                found.add(_RUNS, np.count_nonzero(np.diff(codes)) + (ids[int(codes[0])].as_py() != last))
+                counts.add(_RUNS, np.count_nonzero(np.diff(codes)) + (ids[int(codes[0])].as_py() != last))
                 last = ids[int(codes[-1])].as_py()
             if instants is None or not len(instants):
                 continue
@@ -80,16 +80,16 @@ class _Look:
             if n_held > 2 * _MOST_TIMES:
                 times, n_held = [np.unique(np.concatenate(times))], 0
                 if len(times[0]) > _MOST_TIMES:
-                    found.add(_TOO_MANY, 1)
+                    counts.add(_TOO_MANY, 1)
                     times = [times[0][[0, -1]]]
         if clock is not None:
             for name, n in clock.counts().items():
-                found.add(name, n)
+                counts.add(name, n)
         if times:
             held = np.unique(np.concatenate(times))
-            found.add_keys(_TIME, held, np.ones(len(held), dtype=np.int64))
-        found.add_keys(_HASH, hashes.view(np.int64), np.ones(len(hashes), dtype=np.int64))
-        yield from found.blocks()
+            counts.add_keys(_TIME, held, np.ones(len(held), dtype=np.int64))
+        counts.add_keys(_HASH, hashes.view(np.int64), np.ones(len(hashes), dtype=np.int64))
+        yield from counts.blocks()
 
 
 def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str | None, *, distinct: bool) -> First:
@@ -128,10 +128,10 @@ class _Spellings:
     column: str
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = KeyCounts()
+        counts = KeyCounts()
         for block in blocks:
-            found.add(_RESPELT, n_respelt(plain([block.column(self.column)])[0].dictionary_encode(), self.column))
-        yield from found.blocks()
+            counts.add(_RESPELT, n_respelt(plain([block.column(self.column)])[0].dictionary_encode(), self.column))
+        yield from counts.blocks()
 
 
 def refuse_respelt(engine: Engine, table: Table, column: str) -> None:
@@ -196,8 +196,8 @@ class _Numbers:
         for block in blocks:
             for reader in readers:
                 reader.read(plain([block.column(reader.label)])[0])
-        found = KeyCounts()
+        counts = KeyCounts()
         for place, reader in enumerate(readers):
             for what, n in reader.counts().items():
-                found.add(what, n, place)
-        yield from found.blocks()
+                counts.add(what, n, place)
+        yield from counts.blocks()

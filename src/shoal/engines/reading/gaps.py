@@ -67,34 +67,34 @@ class _Count:
     subject: str | None
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = KeyCounts()
+        counts = KeyCounts()
         for block in blocks:
-            found.add("n_series", block.num_rows)
+            counts.add("n_series", block.num_rows)
             for name in COUNTED:
                 numbers = block.column(helper(name)).to_numpy()
                 if name == "conflicts":
                     for bit in range(int(numbers.max(initial=0)).bit_length()):
-                        found.add(name, np.count_nonzero(numbers >> bit & 1), bit)
+                        counts.add(name, np.count_nonzero(numbers >> bit & 1), bit)
                 else:
-                    found.add(name, int(numbers.sum()))
+                    counts.add(name, int(numbers.sum()))
                 if name == "missing":
-                    found.add("n_gappy", np.count_nonzero(numbers))
+                    counts.add("n_gappy", np.count_nonzero(numbers))
             if self.subject is not None:
-                found.add("no_subject", block.column(self.subject).null_count)
-        yield from found.blocks()
+                counts.add("no_subject", block.column(self.subject).null_count)
+        yield from counts.blocks()
 
 
 def totals(engine: Engine, table: Table, n_static: int, subject: str | None = None) -> GapCounts:
     """Add up the counts of all series."""
     names = [helper(name) for name in COUNTED] + ([] if subject is None else [subject])
     some = engine.map(table, Columns(tuple(names)), pa.schema([table.schema.field(name) for name in names]))
-    found = count_keys(engine, some, _Count(subject))
+    counts = count_keys(engine, some, _Count(subject))
     one = {
-        name: found.get(name, {}).get(0, 0)
+        name: counts.get(name, {}).get(0, 0)
         for name in ("n_series", "n_gappy", "infinite", "missing", "large", "long", "growing", "no_subject")
     }
-    conflicts = found.get("conflicts", {})
-    account = {name: found.get(name, {}).get(0, 0) for name in ACCOUNT}
+    conflicts = counts.get("conflicts", {})
+    account = {name: counts.get(name, {}).get(0, 0) for name in ACCOUNT}
     return GapCounts(**one, account=account, conflicts=tuple(conflicts.get(bit, 0) for bit in range(n_static)))
 
 
@@ -167,10 +167,10 @@ class _GapsAt:
         for block in blocks:
             rows = unpack(block.column(ROW)).reshape(block.num_rows, self.instants.n_instants, -1)
             gaps += np.isnan(rows).any(axis=2).sum(axis=0)
-        found = KeyCounts()
+        counts = KeyCounts()
         at = np.flatnonzero(gaps)
-        found.add_keys("gaps", at, gaps[at])
-        yield from found.blocks()
+        counts.add_keys("gaps", at, gaps[at])
+        yield from counts.blocks()
 
 
 @dataclass(frozen=True)

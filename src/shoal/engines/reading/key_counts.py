@@ -60,11 +60,11 @@ def count_keys(engine: Engine, table: Table, work: Work) -> Counts:
 def add_up(engine: Engine, counted: Table) -> Counts:
     """Add up the counts of all parts."""
     rows = engine.collect(engine.together(counted, ["what", "key"], _AddUp(), KEY_COUNTS))
-    found: dict[str, dict[int, int]] = defaultdict(dict)
+    counts: dict[str, dict[int, int]] = defaultdict(dict)
     for what in rows["what"].unique().to_pylist():
         some = rows.filter(pa.compute.equal(rows["what"], what))
-        found[what] = dict(zip(some["key"].to_pylist(), some["n"].to_pylist(), strict=True))
-    return found
+        counts[what] = dict(zip(some["key"].to_pylist(), some["n"].to_pylist(), strict=True))
+    return counts
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def count_distinct(engine: Engine, table: Table, column: str) -> int:
     """How many different entries a column has; missing ones are not counted."""
     schema = pa.schema([pa.field("entry", table.schema.field(column).type)])
     some = engine.map(engine.map(table, Columns((column,)), pa.schema([table.schema.field(column)])), _Once(), schema)
-    found = engine.collect(engine.together(some, ["entry"], _CountStarts(), KEY_COUNTS))
-    return int(sum(found["n"].to_pylist()))
+    counts = engine.collect(engine.together(some, ["entry"], _CountStarts(), KEY_COUNTS))
+    return int(sum(counts["n"].to_pylist()))
 
 
 @dataclass(frozen=True)

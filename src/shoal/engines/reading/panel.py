@@ -68,8 +68,8 @@ def read_source(engine: Engine, source: Any, shard_size: int | None, **settings:
     settings.pop("digests", None)
     if (folder := engine.scratch()) is not None:
         with open_long_form(source, settings) as form:
-            if form is not None and (found := _read_form(engine, form, folder, settings)) is not None:
-                return PanelShards.of(found, shard_size)
+            if form is not None and (series := _read_form(engine, form, folder, settings)) is not None:
+                return PanelShards.of(series, shard_size)
     return in_shards(read_panel(source, **settings), engine, size=shard_size)
 
 
@@ -226,9 +226,9 @@ def read_series(
     if plan.subject is not None:
         refuse_respelt(engine, engine.read(place, (plan.subject.name,)), plan.subject.name)
     read = (read_long if plan.layout is Layout.LONG else read_wide)(engine, place, plan, rules, timezone)
-    found = _finish(engine, read, plan, rules, policies, settings)
+    series = _finish(engine, read, plan, rules, policies, settings)
     files = tuple(_digests(engine, place, digests))
-    return _with_origin(found, replace(_origin(found), sha256=files, unread=plan.unread(names)))
+    return _with_origin(series, replace(_origin(series), sha256=files, unread=plan.unread(names)))
 
 
 def _origin(series: SeriesTable) -> Origin:
@@ -257,10 +257,10 @@ def _finish(
         tell_subjects(plan, read.n_rows, n_series, n_subjects, read.instants.n_channels, of=of),
         *tell_growing(read.totals.long, read.totals.growing),
     )
-    table, instants, found, account = handle_gaps(engine, read.table, read.instants, policies, read.totals)
-    if found.large:
+    table, instants, counts, account = handle_gaps(engine, read.table, read.instants, policies, read.totals)
+    if counts.large:
         raise InputError(
-            f"{found.large} of {found.n_series * instants.n_instants * instants.n_channels} values are larger than "
+            f"{counts.large} of {counts.n_series * instants.n_instants * instants.n_channels} values are larger than "
             f"{LARGEST:g} in size; their squares would overflow. Change the unit or remove those series."
         )
     settings |= rules.settings(read.channels, instants.n_channels)
@@ -270,9 +270,9 @@ def _finish(
     panel = engine.map(table, Columns(tuple(schema.names)), schema)
     times: NDArray[Any] = np.arange(instants.n_instants) if instants.times is None else instants.times
     whole = Whole(
-        n_series=found.n_series,
-        n_subjects=found.n_series if plan.subject is None else count_distinct(engine, panel, SUBJECT),
-        n_missing=found.missing,
+        n_series=counts.n_series,
+        n_subjects=counts.n_series if plan.subject is None else count_distinct(engine, panel, SUBJECT),
+        n_missing=counts.missing,
         times=times.view("datetime64[us]") if instants.on_clock else times.astype(np.int64),
         channels=("value",) if read.channels is None else read.channels,
         timezone=None if read.zone is None else read.zone.name,
@@ -318,8 +318,8 @@ def _digests(engine: Engine, place: str, wanted: bool | None) -> list[str]:
     if wanted is None and sum(file.stat().st_size for file in files) > _CHEAP:
         return []
     rows = pa.table({"number": range(len(files)), "file": [str(file.absolute()) for file in files]})
-    found = engine.collect(engine.map(engine.scatter(rows), _Digest(), _DIGESTS)).sort_by("number")
-    sums: list[str] = found["sha256"].to_pylist()
+    digests = engine.collect(engine.map(engine.scatter(rows), _Digest(), _DIGESTS)).sort_by("number")
+    sums: list[str] = digests["sha256"].to_pylist()
     return sums if all(sums) else []
 
 

@@ -71,10 +71,10 @@ def as_texts(array: Any, column: str) -> pa.Array:
 def numbers_of(block: pa.RecordBatch, column: str) -> NDArray[np.float64]:
     """The numbers of a column. If one is text, the first becomes infinite, so that a later check refuses the column."""
     reader = NumberColumn(column)
-    found = reader.read(plain([block.column(column)])[0])
-    if reader.n_refused and len(found):
-        found[0] = np.inf
-    return found
+    numbers = reader.read(plain([block.column(column)])[0])
+    if reader.n_refused and len(numbers):
+        numbers[0] = np.inf
+    return numbers
 
 
 def segment_schema(n_channels: int, static: tuple[pa.DataType, ...]) -> pa.Schema:
@@ -119,16 +119,16 @@ class Segments:
             static = [array.take(pa.array(order)) for array in static]
             starts = np.flatnonzero(np.diff(codes, prepend=-1))
         entries = [Entries.of(array, self.schema.field(static_name(i)).type) for i, array in enumerate(static)]
-        found = [one_entry_each(entry, starts) for entry in entries]
+        of_series = [one_entry_each(entry, starts) for entry in entries]
         conflicts = np.zeros(len(starts), dtype=np.int64)
-        for i, (_, conflict) in enumerate(found):
+        for i, (_, conflict) in enumerate(of_series):
             conflicts |= conflict.astype(np.int64) << i
         return pa.record_batch(
             [
                 pc.cast(names, pa.string()).take(pa.array(codes[starts])),
                 *_packed_instants(instants, starts),
                 *(_as_bytes(values, starts) for values in readings),
-                *(array for array, _ in found),
+                *(array for array, _ in of_series),
                 pa.array(conflicts),
             ],
             schema=self.schema,
@@ -230,9 +230,9 @@ class Assemble:
             some = slice(int(offsets[first]), int(offsets[last]))
             values, done = fill(grid, series, instants[some], [r[some] for r in readings], len(own) - 1)
             static = [one_entry_each(entry.slice(first, last), own[:-1] - first) for entry in entries]
-            found = np.bitwise_or.reduceat(conflicts[first:last], own[:-1] - first)
+            conflicting = np.bitwise_or.reduceat(conflicts[first:last], own[:-1] - first)
             for i, (_, conflict) in enumerate(static):
-                found |= conflict.astype(np.int64) << i
+                conflicting |= conflict.astype(np.int64) << i
             infinite = np.zeros(len(own) - 1, dtype=np.int64)
             for numbers in readings:
                 infinite += np.bincount(series, weights=np.isinf(numbers[some]), minlength=len(infinite)).astype(int)
@@ -241,7 +241,7 @@ class Assemble:
                     table[ID].combine_chunks().take(pa.array(own[:-1])),
                     pack(values),
                     *(array for array, _ in static),
-                    *counted(values, self.n_channels, infinite=infinite, conflicts=found, **done),
+                    *counted(values, self.n_channels, infinite=infinite, conflicts=conflicting, **done),
                 ],
                 schema=self.schema,
             )
@@ -304,11 +304,11 @@ class CountSteps:
             series, instants = series[order], instants[order]
             new = (np.diff(series, prepend=-1) != 0) | (np.diff(instants, prepend=-1) != 0)
             steps.add(series[new], instants[new], int(numbers[-1]) + 1)
-        found = KeyCounts()
+        tally = KeyCounts()
         for name, counts in steps.counts.items():
             lengths, n = list(counts), list(counts.values())
-            found.add_keys(name, np.array(lengths, dtype=np.int64), np.array(n, dtype=np.int64))
-        yield from found.blocks()
+            tally.add_keys(name, np.array(lengths, dtype=np.int64), np.array(n, dtype=np.int64))
+        yield from tally.blocks()
 
 
 def count_steps(engine: Engine, keys: Table, columns: LongColumns, bucket: int) -> StepCount:

@@ -66,8 +66,8 @@ def one_entry_each(entries: Entries, starts: NDArray[np.int64]) -> tuple[pa.Arra
     codes = entries.codes
     largest = np.maximum.reduceat(codes, starts)
     smallest = np.minimum.reduceat(np.where(codes < 0, np.iinfo(np.int64).max, codes), starts)
-    found = entries.dictionary.take(pa.array(largest, mask=largest < 0))
-    return found, (largest >= 0) & (smallest != largest)
+    entry = entries.dictionary.take(pa.array(largest, mask=largest < 0))
+    return entry, (largest >= 0) & (smallest != largest)
 
 
 def as_texts(array: pa.Array, spelt: Callable[[Any], str | None] = str) -> pa.Array:

@@ -32,7 +32,7 @@ def counted(values: NDArray[np.float64], n_channels: int, **counts: NDArray[np.i
     with np.errstate(invalid="ignore"):
         large = (np.abs(values) > LARGEST).sum(axis=1)
     for channel in range(n_channels):
-        for name, found in zip(("long", "growing"), find_growing(values[:, channel::n_channels]), strict=True):
-            counts[name] = counts.get(name, nothing) + found
+        for name, in_channel in zip(("long", "growing"), find_growing(values[:, channel::n_channels]), strict=True):
+            counts[name] = counts.get(name, nothing) + in_channel
     counts |= {"missing": np.isnan(values).sum(axis=1), "large": large}
     return [pa.array(counts.get(name, nothing)) for name in COUNTED]

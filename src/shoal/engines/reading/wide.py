@@ -70,15 +70,15 @@ def read_wide(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
     final = name_schema(static, kinds, has_subject=has_subject)
     rows = _Rows(plan.id.name, values, static, order, pattern.times, pattern.on_clock, pattern.timezone, rules, schema)
     series = engine.keep(engine.map(table, Chain((rows, NameStatic(static, has_subject, final))), final))
-    found = totals(engine, series, len(kinds), SUBJECT if has_subject else None)
-    if found.infinite:
+    counts = totals(engine, series, len(kinds), SUBJECT if has_subject else None)
+    if counts.infinite:
         # In other wide tables, column names may be identifiers; so columns are named by number here as well.
         labels = tuple(f"Column number {column.position + 1}, counted from 1," for column in plan.values)
         refuse_numbers(engine, table, values, labels)
-    refuse_without_subject(plan, found)
+    refuse_without_subject(plan, counts)
     instants = PanelInstants(aligned.times, n_instants, 1, pattern.on_clock)
     zone = None if pattern.timezone is None else find_zone(pattern.timezone)
-    return Read(series, instants, found, first.n_rows, zone=zone)
+    return Read(series, instants, counts, first.n_rows, zone=zone)
 
 
 @dataclass(frozen=True)

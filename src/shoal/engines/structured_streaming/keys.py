@@ -77,7 +77,7 @@ def key_seed(seed: int, key: str) -> int:
 
 def folder_name(column: str, key: str) -> str:
     """The folder of a key, named as partitions are: region=north."""
-    column, key = (_ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text) for text in (column, key))
+    column, key = (_ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text) for text in (column, key))
     name = f"{column}={key}"
     if len(name.encode()) > _LONGEST:
         raise InputError(f"A value of the key {column!r} is too long for a folder name. Use a shorter code.")

@@ -103,15 +103,15 @@ def _look(folder: Path) -> tuple[str, Path]:
     """The kind of the files in a folder, and the first of them."""
     if not folder.is_dir():
         raise InputError(f"No such folder: {folder}. On Spark, a stream is a folder of Parquet, CSV or JSON files.")
-    found: dict[str, Path] = {}
+    firsts: dict[str, Path] = {}
     for path in sorted(folder.rglob("*")):
         if any(part.startswith((".", "_")) for part in path.relative_to(folder).parts) or not path.is_file():
             continue
         for kind, endings in _ENDINGS.items():
             if path.name.lower().endswith(endings):
-                found.setdefault(kind, path)
-    if not found:
+                firsts.setdefault(kind, path)
+    if not firsts:
         raise InputError(f"{str(folder)!r} holds no Parquet, CSV or JSON file yet, so its columns are not known.")
-    if len(found) > 1:
-        raise InputError(f"{str(folder)!r} holds files of several kinds: {', '.join(sorted(found))}. Keep one kind.")
-    return next(iter(found.items()))
+    if len(firsts) > 1:
+        raise InputError(f"{str(folder)!r} holds files of several kinds: {', '.join(sorted(firsts))}. Keep one kind.")
+    return next(iter(firsts.items()))

@@ -113,13 +113,13 @@ class FinishKeys:
 
 def kept_summaries(terms: Terms) -> dict[str, dict[str, Any]]:
     """The figures of every key, from its last state."""
-    found = {}
+    summaries = {}
     for folder in sorted((terms.private / STATES).glob("*")):
         kept = KeyFiles(terms, folder.name).state_before(None)
         if kept is not None:
             lost = folder.name == LOST
-            found[folder.name] = dict(kept.facts) if lost else KeyStream(terms, None, kept).summary()
-    return found
+            summaries[folder.name] = dict(kept.facts) if lost else KeyStream(terms, None, kept).summary()
+    return summaries
 
 
 def _told(work: Callable[..., tuple[str, Any]], *about: Any) -> pa.RecordBatch:
