@@ -349,7 +349,7 @@ class TestCommands:
         assert json.loads(capsys.readouterr().out)["copies"][0]["certain"]
         (folder / "odd.csv").write_text("id,time,value\na,2024-01-01T00:00:00Z,1.5\n")
         assert run(["trace", "odd.csv", "--private", "keep"]) == 1
-        assert "cannot be told" in capsys.readouterr().out
+        assert "cannot be determined" in capsys.readouterr().out
 
     def test_a_policy_without_a_private_folder_reads_nothing(self, folder, capsys):
         (folder / "policy.yaml").write_text(POLICY.replace(", private: keep", ""))

@@ -118,7 +118,7 @@ class TestIdentifiers:
 
     def test_an_identifier_in_the_metadata_of_a_file(self, tmp_path, candidate, monkeypatch):
         spoil_parquet(monkeypatch, {"owner": "of meter-3, indeed"})
-        message = refused(candidate, tmp_path, "1 stand in the metadata of files", accept=["file-metadata"])
+        message = refused(candidate, tmp_path, "1 are in the metadata of files", accept=["file-metadata"])
         assert "meter-3" not in message
 
 

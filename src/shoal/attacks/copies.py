@@ -1,4 +1,4 @@
-"""Originals that a published table repeats, whomever its series are said to belong to."""
+"""Originals that a published table repeats, no matter to whom its series are said to belong."""
 
 from __future__ import annotations
 
@@ -145,15 +145,15 @@ def _nearness(panel: Panel, published: Panel, rows: Rows) -> Floats:
     distinct, _ = find_classes(ground.published.reshape(len(ground.published), -1))
     nearest = np.sqrt(nearest_rows(np.ascontiguousarray(x), distinct)[0][:, 0])
     spread = spreads(x)
-    found: Floats = np.divide(nearest, spread, out=np.full(len(x), np.inf), where=spread > 0.0)
-    return found
+    relative: Floats = np.divide(nearest, spread, out=np.full(len(x), np.inf), where=spread > 0.0)
+    return relative
 
 
 def _counted(hit: NDArray[np.bool_], outside: NDArray[np.bool_]) -> str:
     """The number of repeated originals, stated before any share."""
-    found, n = int(hit.sum()), len(hit)
+    n_repeated, n = int(hit.sum()), len(hit)
     beside = f"; of {len(outside)} subjects outside, {int(outside.sum()) or 'none'}" if len(outside) else ""
-    return f"The table repeats {found or 'none'} of {n} originals{beside}."
+    return f"The table repeats {n_repeated or 'none'} of {n} originals{beside}."
 
 
 def spreads(x: Floats) -> Floats:

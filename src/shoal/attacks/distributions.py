@@ -31,14 +31,14 @@ def misfits(known: Floats, means: Floats, widths: Floats) -> Floats:
     """The misfit of each known series (rows) with each group (columns), over the readings that are known."""
     there = ~np.isnan(known)
     x, weights = np.where(there, known, 0.0), 1.0 / np.square(widths)
-    found = np.empty((len(known), len(means)))
+    result = np.empty((len(known), len(means)))
     with one_thread():
         for first in range(0, len(known), BLOCK):
             own, seen = x[first : first + BLOCK], there[first : first + BLOCK].astype(np.float64)
             squares = np.square(own) @ weights.T - 2.0 * own @ (means * weights).T
             squares += seen @ (np.square(means) * weights + 2.0 * np.log(widths)).T
-            found[first : first + BLOCK] = squares / np.maximum(seen.sum(axis=1), 1.0)[:, None]
-    return found
+            result[first : first + BLOCK] = squares / np.maximum(seen.sum(axis=1), 1.0)[:, None]
+    return result
 
 
 def best_fits(known: Floats, means: Floats, widths: Floats) -> Links:

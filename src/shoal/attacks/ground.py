@@ -188,10 +188,10 @@ def read_positions(name: str, given: ArrayLike, n: int, least: int = 0) -> Rows:
     array = np.asarray(given)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ParameterError(f"{name} must be positions in the original, whole numbers in one row.")
-    found = array.astype(np.int64)
-    if (found < least).any() or (found >= n).any():
+    positions = array.astype(np.int64)
+    if (positions < least).any() or (positions >= n).any():
         raise ParameterError(f"{name} has positions that the original does not have; it has {n}.")
-    return found
+    return positions
 
 
 def find_ground(name: str, original: Panel, published: Panel) -> Ground:
@@ -206,8 +206,8 @@ def find_ground(name: str, original: Panel, published: Panel) -> Ground:
 
 
 def find_grounds(name: str, original: Panel, published: Panel, is_shard: bool) -> tuple[list[Ground], Moments]:
-    """The same for a shard, by each way the release may show the originals, with levels to choose by over all
-    shards."""
+    """Like `find_ground`, for a shard: by each way the release may show the originals, with levels to choose by over
+    all shards."""
     both = align(name, original, published)
     p = both.published(published.cube)
     ways = both.ways(original.cube)

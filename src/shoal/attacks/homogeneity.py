@@ -146,8 +146,8 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
         reach = _reach(original, published)
         hits = reach.group_by(TIME, _CLASS).agg(pl.col(_HITS).sum())
         for there in _targets(original, window, instants):
-            found = there.join(hits, on=[TIME, _CLASS], how="inner")
-            np.add.at(total, found[_ROW].to_numpy(), found[_HITS].to_numpy())
+            matches = there.join(hits, on=[TIME, _CLASS], how="inner")
+            np.add.at(total, matches[_ROW].to_numpy(), matches[_HITS].to_numpy())
             same = there.join(reach, on=[TIME, _CLASS, original.sensitive], how="inner")
             np.add.at(right, same[_ROW].to_numpy(), same[_HITS].to_numpy())
         matched = total > 0
@@ -259,8 +259,8 @@ def _matches(published: EventTables, kinds: pl.DataFrame, names: list[str]) -> p
         kinds.filter(_covers(row, kinds, names)).select(_CLASS, __coarse=pl.lit(row["__coarse"]))
         for row in different.iter_rows(named=True)
     )
-    found = marked.group_by(TIME, "__coarse", sensitive).agg(pl.len().cast(pl.Float64).alias(_HITS))
-    return found.join(covered, on="__coarse").group_by(TIME, _CLASS, sensitive).agg(pl.col(_HITS).sum())
+    counted = marked.group_by(TIME, "__coarse", sensitive).agg(pl.len().cast(pl.Float64).alias(_HITS))
+    return counted.join(covered, on="__coarse").group_by(TIME, _CLASS, sensitive).agg(pl.col(_HITS).sum())
 
 
 def _covers(row: dict[str, Any], kinds: pl.DataFrame, names: list[str]) -> pl.Series:

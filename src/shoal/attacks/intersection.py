@@ -259,14 +259,14 @@ class _Joined:
     @property
     def is_everywhere(self) -> NDArray[np.bool_]:
         """Which originals are in all releases."""
-        found: NDArray[np.bool_] = np.all([row >= 0 for row in self.rows], axis=0)
-        return found
+        everywhere: NDArray[np.bool_] = np.all([row >= 0 for row in self.rows], axis=0)
+        return everywhere
 
     @property
     def is_somewhere(self) -> NDArray[np.bool_]:
         """Which originals are in at least one."""
-        found: NDArray[np.bool_] = np.any([row >= 0 for row in self.rows], axis=0)
-        return found
+        somewhere: NDArray[np.bool_] = np.any([row >= 0 for row in self.rows], axis=0)
+        return somewhere
 
 
 def _join(releases: Sequence[Panel], truths: Sequence[Truth]) -> _Joined:
@@ -289,5 +289,5 @@ def _join(releases: Sequence[Panel], truths: Sequence[Truth]) -> _Joined:
 
 def _behind(which: NDArray[np.bool_], carries: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The subjects (targets, subjects) behind the classes that fit each target."""
-    found: NDArray[np.bool_] = (which.astype(np.float32) @ carries.astype(np.float32)) > 0.5
-    return found
+    behind: NDArray[np.bool_] = (which.astype(np.float32) @ carries.astype(np.float32)) > 0.5
+    return behind

@@ -167,7 +167,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         rows: ArrayLike | None = None,
         targets: ArrayLike | None = None,
     ) -> tuple[KnownPointsRisk, ...]:
-        """The same for several numbers of known readings; smaller sets are part of larger ones."""
+        """The risk for several numbers of known readings; smaller sets are part of larger ones."""
         for n in ns:
             check_whole("ns", n, 1)
         several = [replace(self, n=int(n)) for n in ns]
@@ -222,12 +222,12 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
             if fitted
             else told_instants(links.start, links.which, scene.series, true, used, within)
         )
-        found = count_links(links, scene.classes, truth)
+        chances = count_links(links, scene.classes, truth)
         others = max(scene.ground.n_instants - self._n(scene), 1)
         guessed = guessed_instants(known, true, used, within)
         told_share, guessed_share = (np.minimum(count / others, 1.0) for count in (told, guessed))
         n_known = (places >= 0).sum(axis=1)
-        return View(found.sizes, found.own, found.distances, told_share, guessed_share, proven, n_known)
+        return View(chances.sizes, chances.own, chances.distances, told_share, guessed_share, proven, n_known)
 
     def places(self, scene: Scene, truth: Truth, true: Floats, fitted: bool) -> tuple[Rows, NDArray[np.bool_]]:
         """The instants known for each target, -1 if there are fewer than n; and whether none would be worse."""
@@ -304,21 +304,21 @@ class Scene:
         """Standard deviation of all original readings, by channel."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a channel without a reading is known to nobody
-            found: Floats = np.nanstd(self.ground.original, axis=(0, 1))
-        return found
+            spread: Floats = np.nanstd(self.ground.original, axis=(0, 1))
+        return spread
 
 
 def readings_at(true: Floats, places: Rows) -> Floats:
     """The readings at some places, missing where a place is -1."""
-    found = np.take_along_axis(true, np.maximum(places, 0)[:, :, None], axis=1)
-    return np.where(places[:, :, None] < 0, np.nan, found)
+    readings = np.take_along_axis(true, np.maximum(places, 0)[:, :, None], axis=1)
+    return np.where(places[:, :, None] < 0, np.nan, readings)
 
 
 def marks(places: Rows, n_instants: int) -> NDArray[np.bool_]:
     """Which instants are known of each target, (targets, instants)."""
-    found = np.zeros((len(places), n_instants + 1), dtype=np.bool_)
-    np.put_along_axis(found, places, True, axis=1)  # -1 is the last column, which is cut off
-    return np.ascontiguousarray(found[:, :-1])
+    is_known = np.zeros((len(places), n_instants + 1), dtype=np.bool_)
+    np.put_along_axis(is_known, places, True, axis=1)  # -1 is the last column, which is cut off
+    return np.ascontiguousarray(is_known[:, :-1])
 
 
 def guessed_instants(known: Floats, true: Floats, used: NDArray[np.bool_], within: float) -> Rows:

@@ -157,9 +157,9 @@ class KnownRanges(SeriesAttack[KnownRangesRisk]):
             told[i] = self._told(scene.series[:, :, candidates], true[i])[free].sum() / others
             middle = np.median(seen[there], axis=0) if there.any() else np.full(true.shape[2], np.nan)
             guessed[i] = (np.abs(true[i] - middle) <= self.within).all(axis=1)[free].sum() / others
-        found = count_links(Links(distances, start, np.concatenate(which)), scene.classes, truth)
+        chances = count_links(Links(distances, start, np.concatenate(which)), scene.classes, truth)
         n_known = (places >= 0).sum(axis=1)
-        return RangeView(found.sizes, found.own, found.distances, told, guessed, n_known)
+        return RangeView(chances.sizes, chances.own, chances.distances, told, guessed, n_known)
 
     def _fit(self, series: Floats, seen: Floats) -> NDArray[np.bool_]:
         """Where published series are no further than the error from what is known, (instants, series)."""

@@ -87,7 +87,7 @@ class Chances:
 
     @classmethod
     def joined(cls, several: Sequence[Self]) -> Self:
-        """Those of some targets and of others."""
+        """The chances of several sets of targets as one."""
         return cls(*(np.concatenate([getattr(one, field.name) for one in several]) for field in fields(cls)))
 
 
@@ -213,15 +213,15 @@ def link_figures(
     slices.
     """
     views, n = findings.taken, len(findings.targets)
-    found = views[better(views)]
-    chance = found.chance
+    best = views[better(views)]
+    chance = best.chance
     success = float(min(chance.mean(), chance.max()))
     at_most = np.maximum.reduce([view.chance for view in views])
     # Knowing the shard bounds each target's chance, but not which of them look surest.
     prosecutor = max(surest(view) for view in views) if findings.n_shards == 1 else float(at_most.max())
     guess = float((findings.own_rows / findings.n_published if guesses is None else guesses).mean())
-    others = float((found.sizes > found.own).mean())
-    sole = found.sizes == 1
+    others = float((best.sizes > best.own).mean())
+    sole = best.sizes == 1
     interval = Interval.wilson(success, n)
     order = np.argsort(-at_most, kind="stable")[:N_WORST]
     linked = Linked(
@@ -244,9 +244,9 @@ def link_figures(
         "prosecutor": prosecutor,
         "control": others,
         "control_interval": Interval.wilson(others, n),
-        "confidence": float((1.0 / np.maximum(found.sizes, 1)).mean()),
+        "confidence": float((1.0 / np.maximum(best.sizes, 1)).mean()),
         "highest": float(at_most.max()),
-        "candidates": float(np.median(found.sizes)),
+        "candidates": float(np.median(best.sizes)),
         "sole": float(sole.mean()),
         "sole_right": float(chance[sole].mean()) if sole.any() else 0.0,
         "n_left_out": findings.n_left_out,

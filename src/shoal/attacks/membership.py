@@ -328,8 +328,8 @@ def _odds(near: Floats, far: Floats) -> Callable[[Floats], Floats]:
     model = LogisticRegression().fit(ranks(np.concatenate([near, far])), outside)
 
     def odds(signs: Floats) -> Floats:
-        found: Floats = np.exp(model.decision_function(ranks(signs)))
-        return np.where(signs[:, 0] == 0.0, 0.0, found)
+        ratios: Floats = np.exp(model.decision_function(ranks(signs)))
+        return np.where(signs[:, 0] == 0.0, 0.0, ratios)
 
     return odds
 

@@ -57,8 +57,8 @@ def find_grounds_of_periods(
     name: str, original: Panel, published: Panel, is_shard: bool
 ) -> tuple[Periods, list[Ground], Moments]:
     """What is known and what is attacked, by each way the release may show the originals."""
-    found = find_periods(name, original, published)
-    if found.alignment is not None:
-        return found, *find_grounds(name, original, published, is_shard)
+    periods = find_periods(name, original, published)
+    if periods.alignment is not None:
+        return periods, *find_grounds(name, original, published, is_shard)
     x, p = (side.cube for side in (original, published))
-    return found, [Ground(x, p, published.times)], NO_LEVELS
+    return periods, [Ground(x, p, published.times)], NO_LEVELS

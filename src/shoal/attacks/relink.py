@@ -163,7 +163,7 @@ class Relink(SeriesAttack[LinkRisk]):
         if min(np.bincount(half, minlength=2)) < FEWEST or whole.n_full_days < 2 * n_days:
             return []
         values = values.reshape(len(values), len(times), -1)
-        found = []
+        folds = []
         for fold in (0, 1):
             places = np.flatnonzero(half[codes[truth.targets]] == fold)
             if len(places):
@@ -171,8 +171,8 @@ class Relink(SeriesAttack[LinkRisk]):
                 learned = learn_linker(
                     values[others], codes[others], whole, n_days, encoder=self.encoder, seed=self.seed
                 )
-                found.append((learned, places))
-        return found
+                folds.append((learned, places))
+        return folds
 
 
 class RelinkFindings(LinkFindings):
@@ -185,13 +185,13 @@ class RelinkFindings(LinkFindings):
 
 
 def _calendar(times: NDArray[Any], cycle: Cycle) -> Calendar:
-    found = Calendar.of(times, None if isinstance(cycle, str) else int(cycle))
-    if found is None:
+    calendar = Calendar.of(times, None if isinstance(cycle, str) else int(cycle))
+    if calendar is None:
         raise ParameterError(
             "Relink compares days and weeks: it needs instants with dates and a step of at most a day, or a `cycle` of "
             "so many instants."
         )
-    return found
+    return calendar
 
 
 def _in_order(parts: list[tuple[Rows, Chances]]) -> Chances:

@@ -81,5 +81,5 @@ def _most_like(stretch: Floats, slices: Floats) -> Rows:
     n_both = there.sum(axis=(1, 2))
     total = np.where(there, squares, 0.0).sum(axis=(1, 2))
     off = np.where(n_both > 0, total / np.maximum(n_both, 1), np.inf)
-    found: Rows = alike[off == off.min()]
-    return found
+    nearest: Rows = alike[off == off.min()]
+    return nearest

@@ -23,7 +23,7 @@ def check_step(step: object) -> None:
 
 
 def step_words(step: Step) -> str:
-    """The step for people: totals per ..."""
+    """The step in words: the total of every ..."""
     if step == "all":
         return "the total of all readings"
     return f"the total of every {step}" if isinstance(step, str) else f"the totals of every {step} readings"

@@ -39,7 +39,7 @@ def check_targets(n_targets: int | None, seed: int) -> None:
 
 
 def percent(share: float) -> str:
-    """A share for people."""
+    """A share in words."""
     return f"{100.0 * share:.3g} %"
 
 
@@ -52,7 +52,7 @@ def against_guessing(success: float, interval: Interval, guess: float) -> str:
 
 
 def between(interval: Interval) -> str:
-    """An interval for people."""
+    """An interval in words."""
     if interval.low == interval.high:
         return "exactly"
     return f"{100 * interval.level:.3g} % interval {100 * interval.low:.3g} to {percent(interval.high)}"

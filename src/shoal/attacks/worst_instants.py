@@ -52,7 +52,7 @@ def worst_instants(series: Floats, classes: Rows, truth: Truth, true: Floats, n:
 def worst_by_fit(
     series: Floats, classes: Rows, truth: Truth, true: Floats, sets: Sequence[Rows]
 ) -> tuple[Rows, NDArray[np.bool_]]:
-    """The same up to level and unit: for some sets (targets, n), and for all if they are few.
+    """Like `worst_instants`, up to level and unit: for some sets (targets, n), and for all if they are few.
 
     Up to scale, single readings do not add up, so there is no greedy search: two readings say nothing.
     """
@@ -67,7 +67,7 @@ def worst_by_fit(
     if every:
         for size in range(LEAST, n + 1):
             further += [(*chosen, *(-1,) * (n - size)) for chosen in combinations(range(n_instants), size)]
-    found = np.empty((len(true), n), dtype=np.int64)
+    worst = np.empty((len(true), n), dtype=np.int64)
     sure = np.empty(len(true), dtype=np.bool_)
     for i in range(len(true)):
         own = carried.count(everyone, np.full(m, truth.of_targets[i]))
@@ -76,6 +76,6 @@ def worst_by_fit(
         _, start, which = most_alike(known, places, series, 0)
         chance = np.add.reduceat(own[which], start[:-1]) / np.add.reduceat(sizes[which], start[:-1])
         best = int(chance.argmax())
-        found[i] = places[best]
+        worst[i] = places[best]
         sure[i] = every or chance[best] >= (own / sizes).max()
-    return found, sure
+    return worst, sure

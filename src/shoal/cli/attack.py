@@ -86,12 +86,12 @@ def known(listed: list[str]) -> dict[str, Any]:
     """Convert `points=5` and `known-points:n=5,choose=peaks` to the form a policy uses."""
     from shoal.process.catalogue import parse_options
 
-    found: dict[str, Any] = {}
+    attacks: dict[str, Any] = {}
     for text in listed:
         name, colon, rest = text.partition(":")
         if colon:
-            found[name] = parse_options(rest, "--knows takes ATTACK:parameter=value,parameter=value.")
+            attacks[name] = parse_options(rest, "--knows takes ATTACK:parameter=value,parameter=value.")
             continue
         word, equals, given = text.partition("=")
-        found[word] = given if equals else None
-    return found
+        attacks[word] = given if equals else None
+    return attacks

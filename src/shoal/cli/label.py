@@ -214,10 +214,10 @@ def _mind(task: Any, ledger: Path | None) -> str | None:
     from shoal.labels import NEXT_RELEASE
     from shoal.model.sentence import said
 
-    found = said(NEXT_RELEASE, task)
+    sentences = said(NEXT_RELEASE, task)
     if ledger is not None:
-        found.append(f"for others, give --ledger {ledger}")
-    return "; ".join(found) or None
+        sentences.append(f"for others, give --ledger {ledger}")
+    return "; ".join(sentences) or None
 
 
 def _promise(guarantee: dict[str, Any]) -> str:

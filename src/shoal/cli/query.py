@@ -91,13 +91,13 @@ def _condition(text: str, n_times: int) -> tuple[list[str], float, float, str | 
     times, equals, ends = text.rpartition("=")
     times, channel = _channel(times)
     low, dots, high = ends.partition("..")
-    found = [time.strip() for time in times.split(",")]
-    if not equals or not dots or len(found) != n_times or not all(found):
+    instants = [time.strip() for time in times.split(",")]
+    if not equals or not dots or len(instants) != n_times or not all(instants):
         wanted = "TIME=LOW..HIGH" if n_times == 1 else "TIME,TIME=LOW..HIGH"
         example = ",".join(["2024-01-01T08:00", "2024-01-01T20:00"][:n_times])
         raise ParameterError(f"A condition must have the form {wanted}, such as {example}=1.5..3 or {example}=1.5..")
     infinite = float("inf")
-    return found, _number(low) if low else -infinite, _number(high) if high else infinite, channel
+    return instants, _number(low) if low else -infinite, _number(high) if high else infinite, channel
 
 
 def _number(text: str) -> float:

@@ -24,16 +24,16 @@ def trace(
     from shoal.process.trace import FALSE_ALARM
     from shoal.process.trace import trace as trace_copy
 
-    found = trace_copy(leaked, private)
-    certain = [suspicion for suspicion in found if suspicion.is_certain]
+    fits = trace_copy(leaked, private)
+    certain = [suspicion for suspicion in fits if suspicion.is_certain]
     if as_json:
-        listed = [asdict(suspicion) | {"certain": suspicion.is_certain} for suspicion in found]
+        listed = [asdict(suspicion) | {"certain": suspicion.is_certain} for suspicion in fits]
         print_json({"leaked": str(leaked), "false_alarm": FALSE_ALARM, "copies": listed})
     else:
         what = {"pseudonyms": "pseudonyms are in it", "order": "rows are in its order"}
         lines = [
-            (s.recipient, f"{s.matched} of {s.of} {what[s.by]}, odds by chance at most {s.odds:.2g}") for s in found
+            (s.recipient, f"{s.matched} of {s.of} {what[s.by]}, odds by chance at most {s.odds:.2g}") for s in fits
         ]
         named = ", ".join(dict.fromkeys(suspicion.recipient for suspicion in certain))
-        print_table([*lines, ("verdict", f"a copy of: {named}" if named else "cannot be told")])
+        print_table([*lines, ("verdict", f"a copy of: {named}" if named else "cannot be determined")])
     raise typer.Exit(0 if certain else 1)

@@ -57,7 +57,7 @@ class Members:
     observed: NDArray[np.bool_]
 
     def merged(self, cells: NDArray[np.int64]) -> Members:
-        """The same for cells, each a union of groups."""
+        """Members of cells, each a union of groups."""
         return Members(cells[self.groups], self.subjects, self.observed)
 
     def n_subjects(self) -> NDArray[np.int64]:

@@ -91,7 +91,7 @@ class Answer(_Part):
     outcome
         Whether there is a value.
     value
-        What was asked for.
+        The answer.
     reason
         Why there is none: "below-minimum", too few meet the conditions, or none does; "not-understood", the data
         has no such instant or channel, or its clock shows that time twice; "budget", nothing is left.

@@ -118,8 +118,8 @@ class Register:
     def find(self, secret: str) -> Token | None:
         """The valid token of a secret; else None, whatever the reason."""
         with self.database.reading() as connection:
-            found = _tokens(connection, "where token_sha256 = ?", fingerprint(secret))
-        return found[0] if found and found[0].opens(self._clock()) else None
+            matching = _tokens(connection, "where token_sha256 = ?", fingerprint(secret))
+        return matching[0] if matching and matching[0].opens(self._clock()) else None
 
     def tokens(self) -> list[Token]:
         """Every token ever created."""
@@ -164,8 +164,8 @@ def _rows(connection: sqlite3.Connection) -> list[Any]:
 
 def still_opens(connection: sqlite3.Connection, token: int, now: float) -> Token | None:
     """A token by its number, inside a transaction."""
-    found = _tokens(connection, "where token = ?", token)
-    return found[0] if found and found[0].opens(now) else None
+    matching = _tokens(connection, "where token = ?", token)
+    return matching[0] if matching and matching[0].opens(now) else None
 
 
 def used_by(connection: sqlite3.Connection, recipient: str) -> Used:

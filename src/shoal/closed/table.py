@@ -86,8 +86,8 @@ class ClosedTable:
             inside &= self.times <= self._moment(end)
         if not inside.any():
             raise Refused("not-understood")
-        found: Figures = _STATISTICS[of](self.values[:, inside, self._channel(channel)], axis=1)
-        return found
+        figures: Figures = _STATISTICS[of](self.values[:, inside, self._channel(channel)], axis=1)
+        return figures
 
     def _moment(self, time: Moment) -> Any:
         try:

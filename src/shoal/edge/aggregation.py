@@ -169,11 +169,11 @@ class Member:
     grid
         Bounds of a reading; its points are the steps.
     rules
-        The neighbourhood's.
+        The rules of the neighbourhood.
     budget
         What may be spent, and the periods begun.
     chance
-        Where randomness comes from.
+        The source of randomness.
     """
 
     def __init__(

@@ -202,10 +202,10 @@ class Budget:
 
 
 def _whole(line: Mapping[str, Any], name: str) -> int:
-    found = line[name]
-    if isinstance(found, bool) or not isinstance(found, int):
+    number = line[name]
+    if isinstance(number, bool) or not isinstance(number, int):
         raise ValueError
-    return found
+    return number
 
 
 def write_budget(

@@ -350,14 +350,14 @@ class Collector:
             rules = plan.rules(len(members))
             sent = {at: self._said[members[at]] for at in survivors[group]}
             answers = {at: self._answers[place] for at, place in enumerate(members) if place in self._answers}
-            found = open_sum(rules, sent, answers)
-            if found.total is None:
-                self.figures[label][group] = Figure(math.nan, math.inf, 0, withheld=found.withheld)
+            opened = open_sum(rules, sent, answers)
+            if opened.total is None:
+                self.figures[label][group] = Figure(math.nan, math.inf, 0, withheld=opened.withheld)
                 continue
-            n = found.survivors
+            n = opened.survivors
             # Noise, and the chance with which readings were placed on steps.
             variance = step**2 * (rules.variance(n) / n**2 + 0.25 / n)
-            self.figures[label][group] = Figure(mean_of(found.total, n, plan.lower, plan.upper), variance, n)
+            self.figures[label][group] = Figure(mean_of(opened.total, n, plan.lower, plan.upper), variance, n)
 
     def _write(self, kind: MessageKind, receiver: int, number: int, body: bytes) -> bytes:
         return write_message(kind, self.fleet.digest, COLLECTOR, receiver, number, body, self._keys)

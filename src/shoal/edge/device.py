@@ -71,7 +71,7 @@ class Device:
     budget
         What it may spend.
     chance
-        Where randomness comes from.
+        The source of randomness.
     """
 
     def __init__(self, fleet: Fleet, keys: Keys, budget: Budget, chance: Chance | None = None) -> None:

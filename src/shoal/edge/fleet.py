@@ -150,10 +150,10 @@ class Fleet(BaseModel):
     @cached_property
     def groups(self) -> dict[str, list[int]]:
         """The places of each group's meters, in order."""
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for place, meter in enumerate(self.meters):
-            found.setdefault(meter.group, []).append(place)
-        return dict(sorted(found.items()))
+            places.setdefault(meter.group, []).append(place)
+        return dict(sorted(places.items()))
 
     @cached_property
     def senders(self) -> dict[int, PublicKeys]:

@@ -22,7 +22,7 @@ class DeviceLink(Protocol):
         """Take what is in a box."""
 
     def close(self) -> None:
-        """End it."""
+        """Close the link."""
 
 
 class MemoryLink:
@@ -62,7 +62,7 @@ class FolderLink:
             raise InputError(f"The folder for messages cannot be used: {error.strerror}.") from None
 
     def send(self, receiver: int, content: bytes) -> None:
-        """Write a file aside and rename it into the box."""
+        """Write a temporary file and rename it into the box."""
         box = self._box(receiver)
         name = f"{os.getpid():010d}-{next(self._numbers):012d}-{os.urandom(4).hex()}"
         aside = box / f".{name}"
@@ -71,12 +71,12 @@ class FolderLink:
 
     def fetch(self, receiver: int) -> list[bytes]:
         """Read and remove the files of a box."""
-        found = []
+        messages = []
         for path in sorted(self._box(receiver).iterdir()):
             if not path.name.startswith("."):
-                found.append(path.read_bytes())
+                messages.append(path.read_bytes())
                 path.unlink()
-        return found
+        return messages
 
     def close(self) -> None:
         """Nothing to do."""

@@ -24,7 +24,7 @@ class Meter:
     budget
         What may be spent.
     chance
-        Where randomness comes from.
+        The source of randomness.
 
     Examples
     --------

@@ -64,10 +64,10 @@ class MqttLink:
 
     def fetch(self, receiver: int) -> list[bytes]:
         """Take what has arrived."""
-        box, found = self._boxes[receiver], []
+        box, messages = self._boxes[receiver], []
         while box:
-            found.append(box.popleft())
-        return found
+            messages.append(box.popleft())
+        return messages
 
     def close(self) -> None:
         """Leave the broker."""

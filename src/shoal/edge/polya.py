@@ -53,11 +53,11 @@ class Polya:
     def draw(self, chance: Chance) -> int:
         """One number."""
         drawn, bits = chance.below(2**128), 128
-        while (found := self._find(drawn, bits)) is None:
+        while (k := self._find(drawn, bits)) is None:
             drawn, bits = (drawn << 64) + chance.below(2**64), bits + 64
             if bits > self._bits // 2:
                 self._begin(2 * self._bits)
-        return found
+        return k
 
     def _begin(self, bits: int) -> None:
         self._bits = bits

@@ -40,9 +40,9 @@ def why_not_collected(published: Published, stated: DifferentialPrivacy | LocalD
         return "there are means to which nobody reported"
     n = np.where(opened, reporting, 1.0)
     nearest = np.rint((mean - spent.lower) / (spent.upper - spent.lower) * STEPS * n)
-    found = np.zeros(mean.shape, dtype=np.bool_)
+    possible = np.zeros(mean.shape, dtype=np.bool_)
     for aside in (-1.0, 0.0, 1.0):
-        found |= mean_of(nearest + aside, n, spent.lower, spent.upper) == mean
-    if not found[opened].all():
-        return f"{int((~found[opened]).sum())} of {int(opened.sum())} means are not a whole number of steps"
+        possible |= mean_of(nearest + aside, n, spent.lower, spent.upper) == mean
+    if not possible[opened].all():
+        return f"{int((~possible[opened]).sum())} of {int(opened.sum())} means are not a whole number of steps"
     return None

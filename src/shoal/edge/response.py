@@ -1,6 +1,6 @@
 """Randomised response: a device reports one point of a grid, the true one a little more often than any other.
 
-The proof. Let a reading x be placed on point i with probability s(i | x), and point j be said with probability
+The proof. Let a reading x be placed on point i with probability s(i | x), and point j be reported with probability
 r(j | i) = odds / (odds + points - 1) where j = i, and 1 / (odds + points - 1) otherwise. For any two readings x, x':
 
     P(j | x) / P(j | x') = sum_i s(i | x) r(j | i) / sum_i s(i | x') r(j | i) <= max_i r(j | i) / min_i r(j | i) = odds,
@@ -128,7 +128,7 @@ class RandomizedResponse:
         return cls(points, odds_of(cost))
 
     def respond(self, point: int, chance: Chance) -> int:
-        """What to say for a point."""
+        """The answer for a point."""
         true, other = self.odds.numerator, self.odds.denominator
         if chance.hit(true, true + other * (self.points - 1)):
             return point
@@ -147,10 +147,10 @@ class RandomizedResponse:
         return float(1 / whole), float((self.odds - 1) / whole)
 
     def shares(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The unbiased estimate of the share of each point, from how often each was said; some may be below 0."""
+        """The unbiased estimate of the share of each point, from how often each was reported; some may be below 0."""
         other, more = self._edges
-        found: NDArray[np.float64] = (counts / counts.sum() - other) / more
-        return found
+        estimates: NDArray[np.float64] = (counts / counts.sum() - other) / more
+        return estimates
 
     def variance(self, n: int) -> float:
         """The variance of an estimated share of 0, from n answers; other shares exceed it by at most their own spread.

@@ -38,7 +38,7 @@ class SchemeQuestion:
 
 
 Counts = NDArray[np.int64]
-"""How often each point was said."""
+"""How often each point was reported."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class Scheme(ABC):
     members
         The meters of the group.
     grid
-        Where answers lie.
+        The grid of answers.
     seed
-        For the order in which parts of the population are asked; no secret.
+        For the order in which parts of the population are asked; not secret.
     """
 
     unasked: ClassVar[bool] = False
@@ -141,7 +141,7 @@ class Scheme(ABC):
 
 
 class BudgetUniform(Scheme):
-    """Everyone, always, for the same."""
+    """Ask everyone at every instant, for the same cost."""
 
     unasked: ClassVar[bool] = True
 
@@ -258,7 +258,7 @@ class PopulationDistribution(_Population):
 
 
 class PopulationAbsorption(_Population):
-    """The same, and new figures come from the parts of all instants that were skipped."""
+    """Like `PopulationDistribution`, but new figures come from the parts of all instants that were skipped."""
 
     def begin(self) -> None:
         """Instants since the last new figures, and how many parts these took."""

@@ -34,8 +34,8 @@ def share(secret: int, holders: int, threshold: int, chance: Chance) -> list[int
 def open_secret(shares: Mapping[int, int]) -> int:
     """The secret, from shares by holder (counted from 0); the representative nearest to 0."""
     weights = _weights(tuple(sorted(shares)))
-    found = sum(weight * shares[holder] for holder, weight in weights.items()) % PRIME
-    return found if found <= PRIME // 2 else found - PRIME
+    secret = sum(weight * shares[holder] for holder, weight in weights.items()) % PRIME
+    return secret if secret <= PRIME // 2 else secret - PRIME
 
 
 @lru_cache(maxsize=1024)

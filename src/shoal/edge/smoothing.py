@@ -21,7 +21,7 @@ def smooth(figures: Floats, variances: Floats) -> Floats:
     figures
         One for each instant; NaN = missing.
     variances
-        Of their noise.
+        The variance of the noise of each figure.
     """
     known = np.isfinite(figures) & np.isfinite(variances)
     if not known.any():
@@ -42,8 +42,8 @@ def smooth(figures: Floats, variances: Floats) -> Floats:
             mean += gain * (figures[t] - mean)
             uncertain *= 1.0 - gain
         level[t], spread[t] = mean, uncertain
-    found = level.copy()
+    smoothed = level.copy()
     for t in range(n - 2, -1, -1):
         back = spread[t] / (spread[t] + step) if spread[t] + step > 0 else 1.0
-        found[t] += back * (found[t + 1] - level[t])
-    return found
+        smoothed[t] += back * (smoothed[t + 1] - level[t])
+    return smoothed

@@ -1,8 +1,8 @@
-"""Strata that shards avoid crossing, in bins: each bin has its own split plan.
+"""Bins of strata that shards avoid crossing; each bin has its own split plan.
 
-A *cell* has the same entries in every attribute that some step must not mix. A large cell has bins of its own, which
-may be cut. Small cells share a bin, so that it has of every stratum either as many subjects as a shard must have, or
-all of them; a step then finds there what it would find in memory.
+The series of a *cell* have the same entries in every attribute that some step must not mix. A large cell has a bin of
+its own, which may be cut. Small cells share a bin. Such a bin has, of every stratum, either as many subjects as a shard
+must have or all of them, so a step finds there what it would find in memory.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MOST_VALUES = 10_000
 """Largest number of different cells in a plan."""
 
 LARGEST_VALUE = 8
-"""Shards' worth of subjects that a bin may have which is not cut."""
+"""Largest size, in shards' worth of subjects, of a bin that is not cut."""
 
 FIRST = "n first"
-"""A column of subjects with several series: which row stands for them in counts."""
+"""A column for subjects with several series: whether the row represents its subject in counts."""
 
 CELL = "n cell"
-"""A column of cells, where rows do not have their attributes with them."""
+"""A column with the cell, for rows that do not carry their attributes."""
 
 _N, _ALL = "n subjects", "n all"
 
@@ -48,7 +48,7 @@ class AttributeCells:
     attributes
         All attributes that some step must not mix.
     labels
-        What sorts series by their names.
+        Rules that classify series by their names.
     """
 
     attributes: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class AttributeCells:
 
     @property
     def words(self) -> str:
-        """What must not be mixed."""
+        """What must not be mixed, as a message names it."""
         shown = ["the groups that analysts were shown"] if self.labels else []
         return " and ".join([*map(repr, self.attributes), *shown])
 
@@ -78,7 +78,8 @@ class AttributeCells:
         return len(self.attributes) == 1 and not self.labels
 
     def __call__(self, rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
-        """A column of cells: entries of the one attribute, or texts from which `parts` finds those of several."""
+        """The cell of each row: its entry in a single attribute, or a text that encodes several, which `parts`
+        reads."""
         if CELL in rows.schema.names:
             return rows[CELL]
         if self._is_plain:
@@ -101,37 +102,37 @@ class AttributeCells:
 
 
 def _encoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Unambiguous concatenation of texts: length, a colon, the text; "-" for missing."""
+    """Texts in a form that can be joined unambiguously: length, a colon, the text; "-" for missing."""
     text = column.cast(pa.string())
     length = pc.utf8_length(text).cast(pa.string())
     return pc.fill_null(pc.binary_join_element_wise(length, text, ":"), "-")
 
 
 def _decoded(cell: str) -> list[str | None]:
-    found: list[str | None] = []
+    entries: list[str | None] = []
     at = 0
     while at < len(cell):
         if cell[at] == "-":
-            found.append(None)
+            entries.append(None)
             at += 1
             continue
         colon = cell.index(":", at)
         end = colon + 1 + int(cell[at:colon])
-        found.append(cell[colon + 1 : end])
+        entries.append(cell[colon + 1 : end])
         at = end
-    return found
+    return entries
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Cells in bins: a large one has a bin of its own, which may be cut; small ones share one.
+    """The bin of each cell: a large cell has a bin of its own, which may be cut; small cells share one.
 
     Parameters
     ----------
     cells
-        How to find the cell of a row.
+        Gives the cell of each row.
     values, numbers
-        Each cell and the number of its bin; None: one bin of all.
+        Each cell and the number of its bin; None means one bin for everything.
     sizes
         Subjects of each bin.
     cut
@@ -146,7 +147,7 @@ class Bins:
 
     @property
     def n_bins(self) -> int:
-        """How many there are."""
+        """Number of bins."""
         return len(self.sizes)
 
     def codes(self, rows: pa.RecordBatch | pa.Table) -> Rows:
@@ -157,13 +158,13 @@ class Bins:
         return self.numbers[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
 
     def value_of(self, number: int) -> int:
-        """The one cell in a bin; -1 if there are several, or nothing to follow."""
+        """The only cell in a bin; -1 if there are several, or if shards follow no attribute."""
         own = np.flatnonzero(self.numbers == number)
         return int(own[0]) if self.values is not None and len(own) == 1 else -1
 
 
 def find_bins(series: SeriesTable, table: Table, plan: ShardPlan, size: int) -> Bins:
-    """Cells with their counts of subjects, smallest first into common bins."""
+    """Count the subjects of each cell and pack cells into bins, the smallest first."""
     cells, whole, engine = AttributeCells.of(plan.within), series.whole, series.engine
     if not cells:
         return Bins(cells, None, np.zeros(1, dtype=np.int64), (whole.n_subjects,))
@@ -189,17 +190,18 @@ def find_bins(series: SeriesTable, table: Table, plan: ShardPlan, size: int) -> 
             f"would have to be in one shard; at {size} subjects each that is more than {LARGEST_VALUE} shards. Name "
             "coarser attributes, or give a larger shard size."
         )
-    # A stratum that should be whole is cut only where it fits nowhere; its method then adds up what its shards have.
+    # A stratum that should be whole is cut only if it fits nowhere; its method then adds up the shards.
     cut = alone & (large | (not any(one.whole for one in plan.within)))
     return Bins(cells, merged[CELL].combine_chunks(), numbers, tuple(totals.tolist()), tuple(cut.tolist()))
 
 
 def join_cells(strata: Sequence[Rows], whole: Sequence[bool], sizes: Rows, least: int) -> Rows:
-    """Cells that must be in one bin have the same number.
+    """Give cells that must be in one bin the same number.
 
-    With one kind of strata each cell is by itself. With several, a bin with few subjects of a stratum whose others are
-    elsewhere takes in the smallest bin that has some of these: until it has `least`, or all of them. A bin of one cell
-    has as many of each of its strata as of everything, so that large cells stay alone.
+    With one kind of strata, every cell is separate. With several, a bin may have fewer than `least` subjects of a
+    stratum while others of that stratum are elsewhere. It is joined with the smallest bin that has some of them, until
+    it has `least` or all of them. A bin of one cell has as many subjects of each of its strata as in total, so large
+    cells stay separate.
 
     Examples
     --------
@@ -221,19 +223,19 @@ def join_cells(strata: Sequence[Rows], whole: Sequence[bool], sizes: Rows, least
 
 
 def _too_few(strata: Sequence[Rows], sizes: Rows, units: Rows, least: int) -> tuple[Rows, int, int] | None:
-    """A stratum of which some bin has fewer than it must, but not all."""
+    """A stratum and a bin with too few of its subjects, but not all of them."""
     for codes in strata:
         everything = np.bincount(codes, weights=sizes)
         pairs, at = np.unique(np.stack([units, codes]), axis=1, return_inverse=True)
-        found = np.bincount(at.reshape(-1), weights=sizes)
-        if (few := np.flatnonzero((found < least) & (found < everything[pairs[1]]))).size:
-            unit, code = pairs[:, few[found[few].argmin()]].tolist()
+        n_inside = np.bincount(at.reshape(-1), weights=sizes)
+        if (few := np.flatnonzero((n_inside < least) & (n_inside < everything[pairs[1]]))).size:
+            unit, code = pairs[:, few[n_inside[few].argmin()]].tolist()
             return codes, code, unit
     return None
 
 
 def pack_values(sizes: Rows, size: int, least: int) -> Rows:
-    """The bin of each value. The smallest values come first; a bin is full at `size`, and has at least `least`.
+    """Put each value into a bin, smallest values first. A bin is full at `size`, and has at least `least` subjects.
 
     Examples
     --------
@@ -254,20 +256,20 @@ def pack_values(sizes: Rows, size: int, least: int) -> Rows:
 
 @dataclass(frozen=True)
 class _Tally:
-    """Subjects and the first id of each cell: of series, or of tallies. No more cells than show that they are too
-    many."""
+    """Count subjects and find the first id of each cell, in series or in earlier tallies. One cell above the limit is
+    kept, to show that there are too many."""
 
     cells: AttributeCells
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found: pa.Table | None = None
+        merged: pa.Table | None = None
         for block in blocks:
             own = pa.table({CELL: self.cells(block), _N: _counted(block), ID: block[ID]})
-            found = _tally(own if found is None else pa.concat_tables([found, own]))
-            found = found.slice(0, MOST_VALUES + 1)
-        if found is not None:
-            together = pa.array(np.zeros(found.num_rows, dtype=np.int32))
-            yield from found.append_column(_ALL, together).combine_chunks().to_batches()
+            merged = _tally(own if merged is None else pa.concat_tables([merged, own]))
+            merged = merged.slice(0, MOST_VALUES + 1)
+        if merged is not None:
+            together = pa.array(np.zeros(merged.num_rows, dtype=np.int32))
+            yield from merged.append_column(_ALL, together).combine_chunks().to_batches()
 
 
 def _counted(block: pa.RecordBatch) -> pa.Array:

@@ -1,8 +1,8 @@
 """The interface of an engine: map over blocks, bring equal keys together, merge summaries. Nothing else.
 
-Everything that runs on many machines is written once against this, and every engine gives the same rows. Work must
-therefore depend only on the rows it gets: not on where blocks begin and end, the clock or randomness. Then a part that
-is lost with its machine is simply computed again.
+Everything that runs on many machines is written once against this interface, and every engine gives the same rows. Work
+must therefore depend only on the rows it gets: not on where blocks begin and end, on the clock or on randomness. Then a
+part that is lost with its machine can simply be computed again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Blocks = Iterator[pa.RecordBatch]
 Work = Callable[[Blocks], Blocks]
-"""What is done with the blocks of one part, one after another. It must survive pickling: a frozen dataclass that can be
-called, not a closure."""
+"""Processes the blocks of one part in order. It must survive pickling: use a callable frozen dataclass, not a
+closure."""
 
 V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
@@ -53,12 +53,12 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """The word of the policy file."""
+        """Its name in a policy file."""
         ...
 
     @property
     def cores(self) -> int:
-        """How many parts are worked on at once."""
+        """Number of parts processed at once."""
         ...
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> Table:
@@ -66,17 +66,18 @@ class Engine(Protocol):
         ...
 
     def scatter(self, rows: pa.Table, parts: int | None = None) -> Table:
-        """Rows of the driver's, such as names of files, spread over parts; as many as there are rows if unsaid."""
+        """Spread rows from the driver, such as file names, over parts; by default, one part for each row."""
         ...
 
     def map(self, table: Table, work: Work, schema: pa.Schema) -> Table:
-        """The work done on every part; it sees the blocks of a part in order."""
+        """Do the work on every part; it sees the blocks of a part in order."""
         ...
 
     def together(
         self, table: Table, keys: Sequence[str], work: Work, schema: pa.Schema, *, order: Sequence[str] = ()
     ) -> Table:
-        """The same with all rows of a key in one part, sorted by the keys and then by `order`; no key is missing."""
+        """Like `map`, but with all rows of a key in one part, sorted by the keys and then by `order`. No key may be
+        missing."""
         ...
 
     def concat(self, tables: Sequence[Table]) -> Table:
@@ -84,23 +85,23 @@ class Engine(Protocol):
         ...
 
     def keep(self, table: Table) -> Table:
-        """The same rows, computed once however often they are used."""
+        """The same rows, computed once even if they are used several times."""
         ...
 
     def collect(self, table: Table, *, most: int = MOST_COLLECTED) -> pa.Table:
-        """All rows, at the driver. Refused above `most` bytes: a panel does not fit there."""
+        """Bring all rows to the driver. Refused above `most` bytes: a panel does not fit there."""
         ...
 
     def share(self, value: V) -> Shared[V]:
-        """Give a value to every worker once, not with every task."""
+        """Send a value to every worker once, not with every task."""
         ...
 
     def scratch(self) -> Path | None:
-        """A new folder for files that all workers can read, gone at the end; None if they share none."""
+        """A new folder for files that all workers can read, removed at the end; None if they share no folder."""
         ...
 
     def close(self) -> None:
-        """Remove what lies in scratch folders."""
+        """Remove the contents of scratch folders."""
         ...
 
     def read_panel(self, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
@@ -109,19 +110,19 @@ class Engine(Protocol):
 
 
 class PanelReading:
-    """How every engine reads a panel."""
+    """Reading a panel, the same on every engine."""
 
     def read_panel(self: Any, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
         """Series over common instants, as `shoal.read_panel` reads them, in shards."""
         from shoal.engines.reading import read_source
 
-        found: PanelShards = read_source(self, source, shard_size, **settings)
-        return found
+        shards: PanelShards = read_source(self, source, shard_size, **settings)
+        return shards
 
 
-def refuse_large(found: int, most: int) -> None:
-    """Say no to a collection that is a panel."""
-    if found > most:
+def refuse_large(n_bytes: int, most: int) -> None:
+    """Refuse to collect what is too large for a summary."""
+    if n_bytes > most:
         raise ParameterError(
             f"More than {most // 2**20} MiB would be collected in one place. This step does not work on an engine."
         )

@@ -1,4 +1,4 @@
-"""Subjects kept out of a panel on an engine, by a hash of their names that depends on the readings."""
+"""Subjects held out of a panel on an engine, by a hash of their names that depends on the readings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _HASHES, _SERIES, _MISSING = "hashes", "series", "missing"
 
 
 def hold_out(series: SeriesTable, share: float, seed: int) -> tuple[SeriesTable, SeriesTable]:
-    """Split off about a share of the subjects: the others, and those. Someone who has names and seed, but not the
-    readings, cannot tell who is kept out."""
+    """Hold out about `share` of the subjects; returns the other series, then those held out. Someone who has the names
+    and the seed, but not the readings, cannot tell who is held out."""
     digest = count_keys(series.engine, series.table, _Digest())[_HASHES].get(0, 0)
     drawn = np.random.SeedSequence([seed, digest % 2**64]).generate_state(1, np.uint64)[0]
     return _some(series, _Draw(share, int(drawn), out=False)), _some(series, _Draw(share, int(drawn), out=True))
@@ -28,8 +28,8 @@ def hold_out(series: SeriesTable, share: float, seed: int) -> tuple[SeriesTable,
 def _some(series: SeriesTable, draw: _Draw) -> SeriesTable:
     engine = series.engine
     table = engine.map(series.table, draw, series.table.schema)
-    found = count_keys(engine, table, _Count())
-    n_series, n_missing = (found.get(what, {}).get(0, 0) for what in (_SERIES, _MISSING))
+    counts = count_keys(engine, table, _Count())
+    n_series, n_missing = (counts.get(what, {}).get(0, 0) for what in (_SERIES, _MISSING))
     alone = series.whole.one_series_per_subject
     n_subjects = n_series if alone else count_distinct(engine, table, SUBJECT)
     whole = replace(series.whole, n_series=n_series, n_subjects=n_subjects, n_missing=n_missing)
@@ -38,32 +38,32 @@ def _some(series: SeriesTable, draw: _Draw) -> SeriesTable:
 
 @dataclass(frozen=True)
 class _Digest:
-    """A sum of hashes of all series, whatever their order: modulo 2^64, as all sums of counts are."""
+    """Sum the hashes of all series, modulo 2^64 like all sums of counts; the order of series does not matter."""
 
     def __call__(self, blocks: Blocks) -> Blocks:
         total = np.zeros(1, dtype=np.uint64)
         for block in blocks:
             if block.num_rows:
                 total += pl.Series(pl.from_arrow(block.column(ROW))).hash(seed=_DIGEST).to_numpy().sum(dtype=np.uint64)
-        found = KeyCounts()
-        found.add(_HASHES, total.view(np.int64)[0])
-        yield from found.blocks()
+        counts = KeyCounts()
+        counts.add(_HASHES, total.view(np.int64)[0])
+        yield from counts.blocks()
 
 
 @dataclass(frozen=True)
 class _Count:
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = KeyCounts()
+        counts = KeyCounts()
         for block in blocks:
             if block.num_rows:
-                found.add(_SERIES, block.num_rows)
-                found.add(_MISSING, np.isnan(unpack(block.column(ROW))).sum())
-        yield from found.blocks()
+                counts.add(_SERIES, block.num_rows)
+                counts.add(_MISSING, np.isnan(unpack(block.column(ROW))).sum())
+        yield from counts.blocks()
 
 
 @dataclass(frozen=True)
 class _Draw:
-    """All series of the subjects that are drawn, or of the others."""
+    """Keep the series of the subjects that are drawn, or of the others."""
 
     share: float
     seed: int

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: found, or a message that says what to install."""
+"""The Java installation that Spark runs on, or a message that says what to install."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Java:
     home
         Its folder, as JAVA_HOME names it.
     version
-        Its first number: 17, and 8 for 1.8.
+        Its major version: 17, or 8 for 1.8.
     place
         Where it was found, in words.
     """
@@ -46,29 +46,29 @@ class Java:
 
     @property
     def program(self) -> Path:
-        """What is run."""
+        """The executable."""
         return self.home / "bin" / "java"
 
 
 def find_java(environment: Mapping[str, str] | None = None, *, usual: Sequence[str] = USUAL_PLACES) -> Java:
-    """The Java to use: that of JAVA_HOME, of the PATH or of a usual place, the first which Spark can run on.
+    """Find a Java that Spark can run on: in JAVA_HOME, on the PATH or in one of the usual places, in this order.
 
-    One that is newer than Spark was made for is taken only if there is no other.
+    A version newer than those Spark was made for is used only if there is no other.
 
     Parameters
     ----------
     environment
-        Where JAVA_HOME and PATH are looked up; by default those of this process.
+        Where JAVA_HOME and PATH are looked up; by default, the environment of this process.
     usual
         Patterns of folders to look at last.
     """
-    found = list(_candidates(os.environ if environment is None else environment, usual))
-    fit = [java for java in found if OLDEST <= java.version <= NEWEST]
-    newer = [java for java in found if java.version > NEWEST]
+    candidates = list(_candidates(os.environ if environment is None else environment, usual))
+    fit = [java for java in candidates if OLDEST <= java.version <= NEWEST]
+    newer = [java for java in candidates if java.version > NEWEST]
     if fit or newer:
         return (fit or newer)[0]
-    old = ", ".join(f"Java {java.version} ({java.place})" for java in found)
-    what = f"only {old}" if found else "none in JAVA_HOME, on the PATH or in the usual places"
+    old = ", ".join(f"Java {java.version} ({java.place})" for java in candidates)
+    what = f"only {old}" if candidates else "none in JAVA_HOME, on the PATH or in the usual places"
     raise ParameterError(
         f"Spark needs Java {OLDEST} or 21, but there is {what}. Install one, on Debian and Ubuntu with: apt-get "
         f"install openjdk-{OLDEST}-jre-headless (or openjdk-21-jre-headless); or set JAVA_HOME to the folder of one."
@@ -76,7 +76,7 @@ def find_java(environment: Mapping[str, str] | None = None, *, usual: Sequence[s
 
 
 def _candidates(environment: Mapping[str, str], usual: Sequence[str]) -> Iterator[Java]:
-    """Every Java there is, each once, in the order in which they are asked."""
+    """Every Java found, each once, in the order of the search."""
     seen: set[Path] = set()
     for place, home in _homes(environment, usual):
         program = home / "bin" / "java"
@@ -100,18 +100,18 @@ def _homes(environment: Mapping[str, str], usual: Sequence[str]) -> Iterator[tup
 
 
 def _version(home: Path) -> int | None:
-    """By its own note, which costs nothing, else by asking it; none where neither tells."""
+    """Its major version, from its release file, which costs nothing, else by running it; None if neither says."""
     try:
-        told = re.search(r'^JAVA_VERSION="([^"]+)"', (home / "release").read_text(errors="replace"), re.M)
+        match = re.search(r'^JAVA_VERSION="([^"]+)"', (home / "release").read_text(errors="replace"), re.M)
     except OSError:
-        told = None
-    if told is None:
+        match = None
+    if match is None:
         try:
             asked = subprocess.run(
                 [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=_PATIENCE, check=False
             )
         except (OSError, subprocess.SubprocessError):
             return None
-        told = re.search(r'version "([^"]+)"', asked.stderr + asked.stdout)
-    numbers = re.match(r"(?:1\.)?(\d+)", told[1]) if told else None
+        match = re.search(r'version "([^"]+)"', asked.stderr + asked.stdout)
+    numbers = re.match(r"(?:1\.)?(\d+)", match[1]) if match else None
     return int(numbers[1]) if numbers else None

@@ -1,4 +1,4 @@
-"""The work on one machine: blocks of rows that fit into the memory allowed, scratch files for the rest."""
+"""The engine for one machine: blocks of rows that fit into the memory allowed, scratch files for the rest."""
 
 from __future__ import annotations
 
@@ -41,36 +41,36 @@ V = TypeVar("V")
 
 DEFAULT_MEMORY = 2 * 2**30
 
-_SHARE = 16  # of the memory, for one block: several are held while sorting, grouping and writing
-_SMALL = 4 * 2**20  # bytes that are not worth many buckets
-_LARGEST = 3  # blocks that a bucket may have: its rows are read from its files one block after another
-_DEEPEST = 9  # times that six bits of the hash can be taken
-_AGAIN = 2  # times that work is done once more after a process has died
+_SHARE = 16  # blocks in the memory allowed: several are held while sorting, grouping and writing
+_SMALL = 4 * 2**20  # bytes: less is not worth many buckets
+_LARGEST = 3  # blocks in a bucket, whose rows are read from its files block by block
+_DEEPEST = 9  # levels of buckets: each uses six bits of the hash
+_AGAIN = 2  # retries after a process has died
 _TASKS = 4  # for each process, so that none waits long for the slowest
 
 
 @dataclass(frozen=True)
 class LocalTable:
-    """Parts and what is done with each of them when it is asked for."""
+    """Parts, each with the work that is done when it is read."""
 
     parts: tuple[Partition, ...]
     schema: pa.Schema
 
 
 class Local(PanelReading):
-    """Runs on this machine, with scratch files for what is not being worked on.
+    """Runs on this machine, with scratch files for rows that are not being processed.
 
     Parameters
     ----------
     memory
-        Bytes for blocks of rows on their way into series and shards, as a number or as a text such as "2GB". A block is
-        a sixteenth of it, shared by the processes. The shard that a process works on comes on top. Kept rows are in
-        scratch files; their pages count as cache, which the system takes back.
+        Bytes for blocks of rows that are being assembled into series and shards, as a number or a text such as "2GB". A
+        block is a sixteenth of it, divided among the processes. The shard that a process works on takes memory in
+        addition. Kept rows are in scratch files; their pages count as cache, which the system reclaims when needed.
     processes
-        How many work at once. One is this process itself, whose kernels use all cores by threads. With more, a script
-        needs `if __name__ == "__main__":`, because each of them reads it.
+        Number of processes that work at once. One means this process, whose kernels use all cores with threads. With
+        more, a script needs `if __name__ == "__main__":`, because each process imports it.
     scratch
-        Folder for scratch files. They hold raw data: a folder of its own is made inside, with mode 0700. Files are
+        Folder for scratch files. They hold raw data, so they go into a new folder inside it, with mode 0700. Files are
         removed as soon as no table needs them, the rest at the end.
 
     Examples
@@ -101,11 +101,12 @@ class Local(PanelReading):
 
     @property
     def cores(self) -> int:
-        """How many parts are worked on at once."""
+        """Number of parts processed at once."""
         return self.processes
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> LocalTable:
-        """Row groups of Parquet files, some at a time; of an object store where they lie, of the web fetched once."""
+        """Row groups of Parquet files, some at a time. Object stores are read in place; files from the web are fetched
+        once."""
         files = self._located(path) if is_address(path) else parquet_files(Path(path))
         names = None if columns is None else tuple(columns)
         parts = [part for file in files for part in self._parts_of(file, names)]
@@ -126,35 +127,35 @@ class Local(PanelReading):
         return LocalTable(tuple(slices), rows.schema)
 
     def map(self, table: Table, work: Work, schema: pa.Schema) -> LocalTable:
-        """Done when the rows are asked for."""
+        """The work is done when the rows are read."""
         return LocalTable(tuple(MappedPart(part, work, schema) for part in _mine(table).parts), schema)
 
     def together(
         self, table: Table, keys: Sequence[str], work: Work, schema: pa.Schema, *, order: Sequence[str] = ()
     ) -> LocalTable:
-        """Rows go to scratch files by a hash of their keys; a file that is too large is split by more of the hash."""
+        """Write rows to scratch files by a hash of their keys; a file that is too large is split by further bits."""
         mine = _mine(table)
         buckets = self._distribute(mine.parts, tuple(keys), mine.schema)
-        # Neither many tiny parts, each with the cost of starting its work, nor fewer than there are processes.
+        # Starting work on a part costs time, so no tiny parts; but at least as many parts as processes.
         enough = min(self.block_bytes, max(_SMALL, sum(b.size for b in buckets) // (_TASKS * self.processes)))
-        found = []
+        sorted_parts = []
         some: list[_Bucket] = []
         for bucket in [*buckets, None]:
             if some and (bucket is None or sum(b.size for b in some) + bucket.size > enough):
                 files = tuple(file for b in some for file in b.files)
                 size = sum(b.size for b in some)
-                found.append(SortedPart(files, (*keys, *order), mine.schema, size, self.block_bytes // 4))
+                sorted_parts.append(SortedPart(files, (*keys, *order), mine.schema, size, self.block_bytes // 4))
                 some = []
             if bucket is not None:
                 some.append(bucket)
-        return LocalTable(tuple(MappedPart(part, work, schema) for part in found), schema)
+        return LocalTable(tuple(MappedPart(part, work, schema) for part in sorted_parts), schema)
 
     def concat(self, tables: Sequence[Table]) -> LocalTable:
         """Their parts, one after another."""
         return LocalTable(tuple(part for table in tables for part in _mine(table).parts), _mine(tables[0]).schema)
 
     def keep(self, table: Table) -> LocalTable:
-        """As scratch files that are mapped into memory when read."""
+        """Write the rows to scratch files, which are mapped into memory when read."""
         mine = _mine(table)
         scratch = self._new_scratch()
         numbered = [_Numbered(i, part, scratch.path) for i, part in enumerate(mine.parts)]
@@ -164,16 +165,16 @@ class Local(PanelReading):
     def collect(self, table: Table, *, most: int = MOST_COLLECTED) -> pa.Table:
         """All rows, in the order of the parts."""
         mine = _mine(table)
-        found: list[pa.Table] = []
+        tables: list[pa.Table] = []
         size = 0
         for rows in self._run(_Gather(most), mine.parts):
             size += rows.nbytes
             refuse_large(size, most)
-            found.append(rows)
-        return pa.concat_tables(found) if found else mine.schema.empty_table()
+            tables.append(rows)
+        return pa.concat_tables(tables) if tables else mine.schema.empty_table()
 
     def share(self, value: V) -> Shared[V]:
-        """The value itself, or where there are processes a file that each of them reads once."""
+        """The value itself; with several processes, a file that each of them reads once."""
         if self.processes == 1:
             return _Value(value)
         scratch = self._new_scratch()
@@ -182,7 +183,7 @@ class Local(PanelReading):
         return _FileValue(str(path), scratch)
 
     def scratch(self) -> Path:
-        """A new folder for files, gone at the end."""
+        """A new folder for files, removed at the end."""
         folder = self._next_folder()
         folder.mkdir()
         return folder
@@ -204,9 +205,9 @@ class Local(PanelReading):
         self.close()
 
     def _distribute(self, parts: Sequence[Partition], keys: tuple[str, ...], schema: pa.Schema) -> list[_Bucket]:
-        """Rows by their keys in buckets, each small enough or of one key only."""
-        found: list[_Bucket] = []
-        # Work may make much of a little: what was taken for small and is not is written once more.
+        """Distribute rows by their keys into buckets, each small enough or of one key only."""
+        finished: list[_Bucket] = []
+        # Work may turn few bytes into many: a bucket that is larger than expected is split once more.
         n_buckets = N_BUCKETS if sum(part.size for part in parts) > _SMALL else 1
         waiting: list[tuple[Sequence[Partition], int, int]] = [(parts, 0, n_buckets)]
         again: set[Path] = set()
@@ -225,25 +226,26 @@ class Local(PanelReading):
                 bucket = _Bucket(mapped, sum(file.size for file in mapped))
                 one_key = min(file.low for file in own) == max(file.high for file in own)
                 if bucket.size <= _LARGEST * self.block_bytes or one_key or depth == _DEEPEST:
-                    found.append(bucket)
+                    finished.append(bucket)
                 else:
                     again |= {file.path for file in mapped}
                     waiting.append((mapped, depth + (n_buckets > 1), N_BUCKETS))
-        return found
+        return finished
 
     def _shares(self, parts: Sequence[Partition]) -> list[Sequence[Partition]]:
-        """The parts in as many runs as there are to be tasks: each writes files of its own."""
+        """Divide the parts among tasks; each task writes its own files."""
         n = min(len(parts), 1 if self.processes == 1 else _TASKS * self.processes)
         bounds = [i * len(parts) // max(1, n) for i in range(n + 1)]
         return [parts[first:last] for first, last in itertools.pairwise(bounds)]
 
     def _run(self, task: Callable[[Any], Any], items: Sequence[Any], *, again: int = _AGAIN) -> Iterator[Any]:
-        """The task on each item, results in order, as they come."""
+        """Run the task on each item and yield results in order, as they come."""
         if self.processes == 1 or len(items) < 2:
             yield from map(_Told(task), items)
             return
         if self._pool is None:
-            # Fresh processes: a fork would take locks of threads along that nobody ever opens again.
+            # Spawned, not forked: a fork would copy locks whose threads it does not copy, so nothing would release
+            # them.
             self._pool = ProcessPoolExecutor(
                 self.processes,
                 mp_context=multiprocessing.get_context("spawn"),
@@ -251,13 +253,13 @@ class Local(PanelReading):
             )
         done = 0
         try:
-            for found in self._pool.map(_Told(task), items):
+            for result in self._pool.map(_Told(task), items):
                 done += 1
-                yield found
+                yield result
         except BrokenProcessPool:
             self._pool = None
             if again:
-                # Work depends on its items alone, so what was lost with a process is done once more.
+                # Work depends on its items alone, so what was lost with a process can be done again.
                 yield from self._run(task, items[done:], again=again - 1)
                 return
             raise WorkFailedError(
@@ -275,7 +277,7 @@ class Local(PanelReading):
         return self._aside.path / str(self._n_folders)
 
     def _located(self, address: str) -> list[Path | str]:
-        """The files of an address, found once: a fetched file lives as long as this engine."""
+        """The files of an address, located once: a fetched file lives as long as this engine."""
         if address not in self._found:
             self._found[address] = locate(address)
         files = self._found[address]
@@ -328,17 +330,17 @@ class _Gather:
     most: int
 
     def __call__(self, part: Partition) -> pa.Table:
-        found: list[pa.RecordBatch] = []
+        blocks: list[pa.RecordBatch] = []
         size = 0
         for block in part.blocks():
             size += block.nbytes
             refuse_large(size, self.most)
-            found.append(block)
-        return pa.Table.from_batches(found, part.schema)
+            blocks.append(block)
+        return pa.Table.from_batches(blocks, part.schema)
 
 
 def _use_one_core() -> None:
-    """For a fresh process: there are as many of them as cores are wanted."""
+    """Limit a worker process to one core: there are as many processes as cores are wanted."""
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
         os.environ[name] = "1"
 
@@ -389,24 +391,24 @@ def parquet_files(path: Path) -> list[Path]:
     """The Parquet files of a path, in the order of their names."""
     files = [path] if path.is_file() else []
     if path.is_dir():
-        # As Spark does: `_temporary` is what a job has not finished. Links to folders may lead in circles.
-        found = sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-        found = [file for file in found if file.suffix == ".parquet" and file.is_file()]
-        files = [file for file in found if not any(part[0] in "._" for part in file.relative_to(path).parts)]
+        # As Spark does: `_temporary` is the output of an unfinished job. Links to folders may form a circle.
+        candidates = sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+        candidates = [file for file in candidates if file.suffix == ".parquet" and file.is_file()]
+        files = [file for file in candidates if not any(part[0] in "._" for part in file.relative_to(path).parts)]
     if not files:
         raise InputError("There is no Parquet file at the path given.")
     return files
 
 
 def refuse_other_columns(files: Sequence[Path | str], source: str) -> None:
-    """Refuse files that do not belong together; `source` is what a message may call them."""
+    """Refuse files with different columns; `source` is what a message may call them."""
     first: set[str] | None = None
     for position, file in enumerate(files):
         with open_parquet(file) as parquet:
             names = parquet.schema_arrow.names
         first = set(names) if first is None else first
         if set(names) != first:
-            # The name of a file may be that of the person it is about; what the user typed is not.
+            # A file may be named after the person it is about, so a message shows only what the user typed.
             raise InputError(
                 f"File {position + 1} of {len(files)} in {source} has other columns than the first ({len(names)} "
                 f"against {len(first)}). Read files with the same columns together."
@@ -420,9 +422,9 @@ def as_bytes(memory: int | str) -> int:
     digits = text.rstrip("bigkm ").strip()
     unit = text[len(digits) :].strip()
     try:
-        found = int(float(digits) * units[unit])
+        n_bytes = int(float(digits) * units[unit])
     except (KeyError, ValueError):
         raise ParameterError('memory must be a number of bytes or a text such as "2GB".') from None
-    if found < 16 * 2**20:
+    if n_bytes < 16 * 2**20:
         raise ParameterError("memory must be at least 16 MiB.")
-    return found
+    return n_bytes

@@ -1,4 +1,4 @@
-"""The work in this process, with everything in memory: what the other engines do, without a disk."""
+"""The engine for this process, with everything in memory: what the other engines do, without a disk."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Memory(PanelReading):
 
     @property
     def cores(self) -> int:
-        """How many parts are worked on at once."""
+        """Number of parts processed at once."""
         return 1
 
     def read_panel(self, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
@@ -125,12 +125,12 @@ class Memory(PanelReading):
 
 
 def _done(blocks: list[pa.RecordBatch], work: Work, schema: pa.Schema) -> pa.Table:
-    def found() -> Iterator[pa.RecordBatch]:
+    def cast_blocks() -> Iterator[pa.RecordBatch]:
         for block in guard(work(iter(blocks))):
             if block.num_rows:
                 yield block.select(schema.names).cast(schema)
 
-    return pa.Table.from_batches(found(), schema)
+    return pa.Table.from_batches(cast_blocks(), schema)
 
 
 def _mine(table: Table) -> MemoryTable:

@@ -1,4 +1,4 @@
-"""Parts of a table on one machine: where their blocks come from."""
+"""Parts of a table on one machine, and where their blocks come from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROWS_OF_BLOCK = 1 << 16
 
 
 class Scratch:
-    """A folder that is removed as soon as no part of a table lies in it any more."""
+    """A folder that is removed as soon as no part of a table is in it any more."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,7 +45,7 @@ class Partition(Protocol):
 
     @property
     def size(self) -> int:
-        """About how many bytes it comes from."""
+        """About how many bytes it is made from."""
         ...
 
     def blocks(self) -> Blocks:
@@ -74,7 +74,7 @@ class RowsPart:
         yield from self.rows.to_batches()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As a message: pickled otherwise, a slice takes the whole table along.
+        # As a message: an ordinary pickle of a slice would include the whole table.
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self.rows.schema) as writer:
             writer.write_table(self.rows)
@@ -95,7 +95,7 @@ def open_parquet(place: Path | str) -> Iterator[pq.ParquetFile]:
 
 @dataclass(frozen=True)
 class ParquetPart:
-    """Some row groups of a Parquet file, which lies on this machine or at an address in an object store."""
+    """Some row groups of a Parquet file on this machine or in an object store."""
 
     path: Path | str
     groups: tuple[int, ...]
@@ -111,7 +111,7 @@ class ParquetPart:
         return schema if self.columns is None else pa.schema([schema.field(name) for name in self.columns])
 
     def blocks(self) -> Blocks:
-        """Read as they are needed; a row group may be larger than what is allowed at once."""
+        """Blocks are read as they are needed; a row group may be larger than the memory allowed at once."""
         with open_parquet(self.path) as file:
             columns = None if self.columns is None else list(self.columns)
             rows = sum(file.metadata.row_group(i).num_rows for i in self.groups)
@@ -122,7 +122,7 @@ class ParquetPart:
 
 @dataclass(frozen=True)
 class FilePartition:
-    """A scratch file, mapped into memory for as long as its blocks are used."""
+    """A scratch file, mapped into memory while its blocks are used."""
 
     path: Path
     schema: pa.Schema
@@ -134,14 +134,14 @@ class FilePartition:
         return self.path.stat().st_size
 
     def blocks(self) -> Blocks:
-        """The rows, without copying: they are the file's own pages, which the system takes back when it likes."""
+        """The rows, without copying: they are the file's own pages, which the system reclaims when needed."""
         with pa.memory_map(str(self.path)) as source:
             reader = pa.ipc.open_file(source)
             for i in range(reader.num_record_batches):
                 yield reader.get_batch(i)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The folder stays with the process that made it: a worker that is done with a part must not remove it.
+        # The folder belongs to the process that made it: a worker that has finished with a part must not remove it.
         return (FilePartition, (self.path, self.schema))
 
 
@@ -155,7 +155,7 @@ class MappedPart:
 
     @property
     def size(self) -> int:
-        """That of what it is made from."""
+        """The size of the part it is made from."""
         return self.part.size
 
     def blocks(self) -> Blocks:
@@ -176,7 +176,7 @@ class SortedPart:
     block_bytes: int
 
     def blocks(self) -> Blocks:
-        """All keys at once, that is what the size of a bucket is limited for; the rows block by block."""
+        """Sorts all keys at once, which is why the size of a bucket is limited; then takes rows block by block."""
         pieces = [block for file in self.files for block in file.blocks() if block.num_rows]
         if not pieces:
             return
@@ -189,21 +189,18 @@ class SortedPart:
 
 
 def _picked(pieces: list[pa.RecordBatch], starts: NDArray[np.int64], rows: NDArray[np.int64]) -> pa.RecordBatch:
-    """Rows by their numbers over all pieces.
-
-    From one piece after another: Arrow's own way would first copy all of them into one.
-    """
+    """Rows by their numbers over all pieces, taken from one piece after another: Arrow would first copy all of them."""
     piece_of = np.searchsorted(starts, rows, side="right") - 1
     by_piece = np.argsort(piece_of, kind="stable")
     bounds = np.searchsorted(piece_of[by_piece], np.arange(len(pieces) + 1))
-    found = [
+    taken = [
         pieces[i].take(pa.array(rows[by_piece[first:last]] - starts[i]))
         for i, (first, last) in enumerate(itertools.pairwise(bounds.tolist()))
         if last > first
     ]
     back = np.empty(len(rows), dtype=np.int64)
     back[by_piece] = np.arange(len(rows))
-    picked = pa.Table.from_batches(found).combine_chunks().to_batches()[0]
+    picked = pa.Table.from_batches(taken).combine_chunks().to_batches()[0]
     return picked.take(pa.array(back))
 
 

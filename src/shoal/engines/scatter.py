@@ -1,4 +1,4 @@
-"""Rows to scratch files by a hash of their keys."""
+"""Distribution of rows to scratch files by a hash of their keys."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _GATHERED = 1 << 21
 
 @dataclass(frozen=True)
 class BucketFile:
-    """The rows of one bucket that one task found, and the lowest and highest of their hashes: where these are the same
-    there is one key, which cannot be split any more."""
+    """The rows of one bucket from one task, with their lowest and highest hash. If these are equal there is only one
+    key, so the bucket cannot be split further."""
 
     bucket: int
     path: Path
@@ -49,21 +49,21 @@ class Distribute:
         """A bucket without rows has no file."""
         name = uuid4().hex
         sinks: dict[int, pa.ipc.RecordBatchFileWriter] = {}
-        found: dict[int, BucketFile] = {}
+        files: dict[int, BucketFile] = {}
         with contextlib.ExitStack() as stack:
             for block in gathered(itertools.chain.from_iterable(part.blocks() for part in parts)):
                 for bucket, rows, low, high in self._split(block):
                     if bucket not in sinks:
                         path = self.folder / f"{bucket}-{name}.arrow"
-                        # Through a buffer: a batch is written in many pieces of some bytes each.
+                        # Buffered: Arrow writes a batch in many pieces of a few bytes each.
                         file = stack.enter_context(pa.BufferedOutputStream(pa.OSFile(str(path), "wb"), _BUFFER))
                         sinks[bucket] = stack.enter_context(pa.ipc.new_file(file, rows.schema))
-                        found[bucket] = BucketFile(bucket, path, low, high)
+                        files[bucket] = BucketFile(bucket, path, low, high)
                     sinks[bucket].write_batch(rows)
-                    one = found[bucket]
+                    one = files[bucket]
                     if low < one.low or high > one.high:
-                        found[bucket] = BucketFile(bucket, one.path, min(low, one.low), max(high, one.high))
-        return list(found.values())
+                        files[bucket] = BucketFile(bucket, one.path, min(low, one.low), max(high, one.high))
+        return list(files.values())
 
     def _split(self, block: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch, int, int]]:
         if not block.num_rows:
@@ -83,7 +83,7 @@ class Distribute:
 
 
 def gathered(blocks: Blocks) -> Blocks:
-    """Small blocks put together: cut again into as many pieces as there are buckets, each would be a few rows."""
+    """Join small blocks: each is split into as many pieces as there are buckets, which would have only a few rows."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for block in blocks:
@@ -99,23 +99,23 @@ def gathered(blocks: Blocks) -> Blocks:
 def _one(blocks: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     if len(blocks) < 2:
         return blocks
-    found: list[pa.RecordBatch] = pa.Table.from_batches(blocks).combine_chunks().to_batches()
-    return found
+    joined: list[pa.RecordBatch] = pa.Table.from_batches(blocks).combine_chunks().to_batches()
+    return joined
 
 
 def hashes(block: pa.RecordBatch, keys: Sequence[str]) -> NDArray[np.uint64]:
-    """A number for each row that is the same where the keys are. It decides only where a row goes."""
+    """A number for each row, equal if the keys are equal. It only decides where a row goes."""
     refuse_missing_keys(block, keys)
-    found = np.zeros(block.num_rows, dtype=np.uint64)
+    hashed = np.zeros(block.num_rows, dtype=np.uint64)
     for name in keys:
         one = pl.Series(pl.from_arrow(block.column(name))).hash(seed=1).to_numpy()
-        found = (found ^ one) * np.uint64(0x9E3779B97F4A7C15)
-        found ^= found >> np.uint64(29)
-    return found
+        hashed = (hashed ^ one) * np.uint64(0x9E3779B97F4A7C15)
+        hashed ^= hashed >> np.uint64(29)
+    return hashed
 
 
 def refuse_missing_keys(block: pa.RecordBatch, keys: Sequence[str]) -> None:
-    """A missing key equals nothing, so that it cannot be said where its row belongs."""
+    """Refuse missing keys: a missing key equals nothing, so its row belongs nowhere."""
     for name in keys:
         if missing := block.column(name).null_count:
             raise ParameterError(f"{missing} rows of a block have no {name!r}, by which rows are grouped.")

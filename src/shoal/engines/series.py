@@ -30,7 +30,7 @@ class SeriesTable:
     Parameters
     ----------
     engine
-        Where they lie.
+        Where they are stored.
     table
         `id`, `subject` and `row` of each series, then attributes and sensitive columns. Ids are unique.
     whole
@@ -42,15 +42,17 @@ class SeriesTable:
     whole: Whole
 
     def split(self, plan: ShardPlan) -> tuple[EngineStore[Panel], tuple[int, ...]]:
-        """Shards of similar subjects; and for each the number of its only attribute value, -1 for several."""
+        """Split into shards of similar subjects; also gives each shard's only attribute value by number, -1 for
+        several."""
         from shoal.engines.shard_plan import SHARD, assign_shards
 
-        found = assign_shards(self, plan)
-        store = EngineStore.of(self.engine, found.table, SHARD, partial(panel_of, self.whole), found.n_shards)
-        return store, found.values
+        assigned = assign_shards(self, plan)
+        store = EngineStore.of(self.engine, assigned.table, SHARD, partial(panel_of, self.whole), assigned.n_shards)
+        return store, assigned.values
 
     def hold_out(self, share: float, seed: int) -> tuple[SeriesTable, SeriesTable]:
-        """Split off about a share of the subjects, drawn by the seed and the readings: the others, and those."""
+        """Hold out about `share` of the subjects, drawn by the seed and the readings; returns the others, then
+        those."""
         from shoal.engines.held_out import hold_out
 
         return hold_out(self, share, seed)
@@ -68,7 +70,7 @@ class SeriesTable:
 
 
 def in_shards(panel: Panel, engine: Engine, *, size: int | None = None) -> PanelShards:
-    """A panel that is in memory, to be anonymized in shards on an engine. Its ids become texts."""
+    """Prepare a panel in memory to be anonymized in shards on an engine. Its ids become texts."""
     ids = [str(name) for name in panel.ids]
     subjects = ids if panel.subjects is None else [str(name) for name in panel.subjects]
     extra: dict[str, Any] = {**panel.attributes, **panel.sensitive}
@@ -104,7 +106,7 @@ def panel_of(whole: Whole, rows: pa.Table) -> Panel:
         shaped(whole, unpack(rows[ROW])),
         ids=rows[ID].to_pylist(),
         times=whole.times,
-        # Where subjects were not named apart, they need not be compared as texts once more.
+        # Subjects that were not given equal the ids and need not be compared as texts again.
         subjects=None if rows[SUBJECT].equals(rows[ID]) else rows[SUBJECT].to_pylist(),
         attributes={name: _static(rows[name]) for name in whole.attributes if name in names},
         sensitive={name: _static(rows[name]) for name in whole.sensitive if name in names},
@@ -117,7 +119,7 @@ def panel_of(whole: Whole, rows: pa.Table) -> Panel:
 
 
 def shaped(whole: Whole, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows as a panel has them: (series, instants), or (series, instants, channels)."""
+    """Rows in the shape of a panel: (series, instants), or (series, instants, channels)."""
     if whole.n_channels == 1:
         return rows.reshape(len(rows), whole.n_instants)
     return rows.reshape(len(rows), whole.n_instants, whole.n_channels)
@@ -128,7 +130,7 @@ def _static(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def draw_subjects(engine: Engine, table: Table, share: float, seed: int) -> Table:
-    """All rows of the subjects whose hash is low enough: their names first, so that no other row need be looked at."""
+    """All rows of the subjects whose hash is low enough. The names are drawn first, so that no other row is read."""
     names = pa.schema([table.schema.field(SUBJECT)])
     few = engine.map(engine.map(table, Columns((SUBJECT,)), names), DrawSubjects(share, seed), names)
     return engine.map(table, Having(SUBJECT, engine.collect(few)[SUBJECT].unique()), table.schema)

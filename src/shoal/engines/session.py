@@ -1,4 +1,5 @@
-"""Spark sessions with settings that fit: quiet, on Arrow, in UTC, with temporary files for their owner alone."""
+"""Spark sessions as Shoal needs them: quiet, with Arrow, in UTC, with temporary files that only their owner can
+read."""
 
 from __future__ import annotations
 
@@ -35,30 +36,30 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = spark: %p %c{1}: %m%n
 appender.console.layout.alwaysWriteExceptions = false
 """
-"""Errors in a line each, without the exceptions behind them: a library's message may quote the data.
+"""Log each error in one line, without the exceptions behind it: a library's message may quote the data.
 
-The second logger is the one by whose level PySpark would change all others.
+PySpark would set all other loggers to the level of the second.
 """
 
 _THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""One thread in each Python of a worker: Spark starts one per core, and more would wait for each other."""
+"""One thread for each Python worker: Spark starts one worker per core, and more threads would wait for each other."""
 
 
 def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
     """Start a Spark session; `close` ends it.
 
-    Arrow is on, the clock is UTC, Spark's pages are off, and Python on the workers is this one. On one machine what
-    Spark writes aside, raw data among it, goes to a folder that only its owner can read, and so does its log, unless
-    SHOAL_DEBUG=1 asks to see it. `close` removes the folder, or the end of this process, or after a crash the next
-    session.
+    Arrow is on, the clock is UTC, Spark's web pages are off, and workers run this Python. On one machine, Spark's
+    temporary files, which include raw data, go to a folder that only its owner can read. So does its log, unless
+    SHOAL_DEBUG=1 asks to see it. The folder is removed by `close`, at the end of this process, or after a crash by the
+    next session.
 
     Parameters
     ----------
     master
-        Where it runs: `local[2]` is two threads of this machine; `spark://...`, `yarn` and `k8s://...` are clusters.
-        Without it where spark-submit said, and in other programs on all cores of this machine.
+        Where it runs: `local[2]` is two threads of this machine; `spark://...`, `yarn` and `k8s://...` are clusters. By
+        default, the master that spark-submit was given, and in other programs all cores of this machine.
     conf
-        Settings of Spark by name; they go before ours.
+        Spark settings by name; they override ours.
     """
     if importlib.util.find_spec("pyspark") is None:
         raise ParameterError("Spark needs PySpark, which is not installed. Install it with: pip install 'shoal[spark]'")
@@ -67,7 +68,7 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
             f"A Spark session with master {running.sparkContext.master} already runs in this process. Use that one, "
             "or stop it first."
         )
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # so spark-submit tells a program where its Java is
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # set by spark-submit: the port of the Java it started
         return _submitted(master, conf or {})
     master = "local[*]" if master is None else master
     java = find_java()
@@ -90,19 +91,19 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
 
 
 def close(spark: SparkSession) -> None:
-    """End a session that `session` began, and remove what it wrote aside."""
+    """End a session that `session` began, and remove its temporary files."""
     name = spark.sparkContext.applicationId
     spark.stop()
     if (folder := _FOLDERS.pop(name, None)) is not None:
-        _end_java()  # it has its temporary files in the folder, and raw data in its memory
+        _end_java()  # it has temporary files in the folder, and raw data in its memory
         _remove(name, folder)
 
 
 @contextmanager
 def opened(master: str | None = None, conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
-    """The session that runs in this process, or else one of our own while the block runs.
+    """Use the session that runs in this process, or else start one for as long as the block runs.
 
-    One that runs must have the master and the settings that are asked for, and is left running.
+    A running session must have the requested master and settings, and is left running.
     """
     running = _running()
     if running is None:
@@ -129,7 +130,7 @@ def opened(master: str | None = None, conf: Mapping[str, str] | None = None) -> 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without PySpark's warning that it does not know the newest pandas: we use Arrow."""
+    """Suppress PySpark's warning that it does not know the newest pandas: we use Arrow."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
@@ -143,21 +144,21 @@ def on_one_machine(master: str) -> bool:
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Equal rows lie next to each other in what is kept: compressed they take a tenth.
+    # Equal rows are adjacent in what is kept: compressed, they take a tenth of the space.
     "spark.rdd.compress": "true",
-    # What is kept is in as many parts as its size asks for, not in 200: a part costs Python a tenth of a second.
+    # Let the size of a kept table decide on its number of parts, not 200: each costs Python a tenth of a second.
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
     **{f"spark.executorEnv.{name}": "1" for name in _THREADS},
 }
-"""Settings of every session that is started here."""
+"""Settings of every session started here."""
 
 
 def _submitted(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    """The session that spark-submit prepared; what was given to it goes before ours."""
+    """The session that spark-submit prepared; what it was given overrides ours."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    SparkContext._ensure_initialized()  # or its settings are not known yet
+    SparkContext._ensure_initialized()  # otherwise its settings are not known yet
     given = dict(SparkConf().getAll())
     if master is not None and given.get("spark.master", master) != master:
         raise ParameterError(
@@ -178,7 +179,7 @@ def _settings(master: str, conf: Mapping[str, str], folder: Path, java: str) -> 
         **_EVERYWHERE,
     }
     if on_one_machine(master):
-        # Nobody else needs to reach it; and names of machines do not always resolve.
+        # No other machine needs to reach it, and host names do not always resolve.
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         settings |= {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": str(folder / "warehouse")}
         java += f" -Djava.io.tmpdir={folder}"
@@ -245,11 +246,11 @@ def _end_java() -> None:
 
 
 _FOLDERS: dict[str, ScratchFolder] = {}
-"""The folder of each session that was begun here, by the id of its application."""
+"""The folder of each session started here, by the id of its application."""
 
 
 def _remove(name: str, folder: ScratchFolder) -> None:
-    """Remove what a session wrote aside, and what the executors of local-cluster wrote into Spark's own folder."""
+    """Remove a session's temporary files, and what the executors of local-cluster wrote into Spark's own folder."""
     from pyspark.find_spark_home import _find_spark_home
 
     folder.remove()

@@ -1,9 +1,9 @@
-"""Which shard each series of a panel goes to: a plan learned on a sample, repaired from exact counts.
+"""The shard of each series: a plan learned on a sample and repaired from exact counts.
 
-Similar subjects go into the same shard, where the mean of their series lies among the leading directions of the sample.
-With an attribute that shards must not cross, each large value has a plan of its own, and small values share a shard
-whole. Everything follows from the data and the size asked for, nothing from the machine, so that every engine forms the
-same shards.
+Similar subjects go into the same shard: a subject's place is the mean of its series, seen along the leading directions
+of the sample. With an attribute that shards must not cross, each large value has a plan of its own, and small values
+share a shard whole. Everything follows from the data and the requested size, nothing from the machine, so every engine
+forms the same shards.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ SHARD_BYTES = 64 * 2**20
 """About how many bytes of readings a shard holds by default; up to twice as many."""
 
 MOST_SUBJECTS = 50_000
-"""About how many subjects a shard has by default; up to twice as many. More cost more time than they save."""
+"""About how many subjects a shard has by default; up to twice as many. More would cost more time than they save."""
 
 SAMPLE = 65_536
-"""Series that a plan is learned from, however many there are."""
+"""Series that a plan is learned from, however large the panel."""
 
 SAMPLE_BYTES = 8 * 2**20
-"""What they may take at the driver. Of long series fewer are drawn for directions, and for the cuts places alone."""
+"""Bytes of the sample at the driver. Fewer long series are drawn to learn directions; cuts need only their places."""
 
 _PLACE, _KEY = "n place", "n key"
-_FEWEST = 512  # series that say something about directions
-_PER_SHARD = 48  # places in the sample for each shard; the halves are then within a third of each other
+_FEWEST = 512  # series: fewer say little about directions
+_PER_SHARD = 48  # places in the sample for each shard; the two halves of a cut are then within a third of each other
 _MOST_DRAWN = 1_000_000
-_TOO_LARGE = 2.5  # times the planned size: a sample that went wrong
+_TOO_LARGE = 2.5  # times the planned size: then the sample was not representative
 _ROWS = 8192
-_DRAW, _WALK, _NAME = 7, 11, 13  # seeds: who is in the sample must say nothing about where they go
+_DRAW, _WALK, _NAME = 7, 11, 13  # separate seeds: being in the sample must say nothing about where a subject goes
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +60,13 @@ class Assigned:
 
 
 def default_size(whole: Whole) -> int:
-    """Subjects of a shard where nobody asks for a number: it follows from the data alone."""
+    """Subjects of a shard by default: it follows from the data alone."""
     per_subject = 8 * whole.n_instants * whole.n_channels * whole.n_series / whole.n_subjects
     return max(1, min(MOST_SUBJECTS, int(SHARD_BYTES / per_subject)))
 
 
 def assign_shards(series: SeriesTable, plan: ShardPlan) -> Assigned:
-    """Learn a plan for the panel and say of each series where it goes."""
+    """Learn a plan for the panel and assign each series to a shard."""
     engine, schema, whole = series.engine, series.table.schema, series.whole
     cells = AttributeCells.of(plan.within)
     for name in cells.attributes:
@@ -110,7 +110,7 @@ def assign_shards(series: SeriesTable, plan: ShardPlan) -> Assigned:
 
 @dataclass(frozen=True, eq=False)
 class _Rule:
-    """What decides on a shard: a plan for each bin, whose shards are numbered one after another."""
+    """Decides on shards: a plan for each bin; shards are numbered through all plans."""
 
     coordinates: Coordinates
     plans: tuple[SplitTree, ...]
@@ -118,19 +118,19 @@ class _Rule:
 
     @property
     def offsets(self) -> Rows:
-        """The number of the first shard of each plan, and of all shards."""
+        """The number of the first shard of each plan, then the number of all shards."""
         return np.concatenate([[0], np.cumsum([plan.n_leaves for plan in self.plans])]).astype(np.int64)
 
     def shards(self, rows: pa.RecordBatch | pa.Table, places: NDArray[np.float64]) -> Rows:
         """The shard of each row from its place."""
         drawn = chances(_one(rows[SUBJECT]), _WALK)
         codes = self.bins.codes(rows)
-        found = self.offsets[codes]
+        shards = self.offsets[codes]
         for code in np.unique(codes):
             if self.plans[code].n_leaves > 1:
                 own = np.flatnonzero(codes == code)
-                found[own] += self.plans[code].assign(np.ascontiguousarray(places[own]), drawn[own])
-        return found
+                shards[own] += self.plans[code].assign(np.ascontiguousarray(places[own]), drawn[own])
+        return shards
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class _FeaturesOf:
 
 @dataclass(frozen=True)
 class _Place:
-    """Coordinates of rows: those they carry, or those of their features."""
+    """Coordinates of rows: those they carry, or else those of their features."""
 
     features: _FeaturesOf
     coordinates: Coordinates
@@ -168,7 +168,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Locate:
-    """For subjects with several series: the mean of their places, and which row stands for them in counts."""
+    """For subjects with several series: the mean of their places, and which row represents them in counts."""
 
     place: _Place
     cells: AttributeCells
@@ -189,7 +189,7 @@ class _Locate:
 
 
 def _refuse_crossing(subjects: Rows, values: Rows, words: str) -> None:
-    """All series of a subject are in one shard, so that they must have one value."""
+    """Refuse subjects with several values: all series of a subject go into one shard."""
     both = np.unique(np.stack([subjects, values]), axis=1)
     if n := both.shape[1] - len(np.unique(subjects)):
         raise ParameterError(
@@ -200,7 +200,7 @@ def _refuse_crossing(subjects: Rows, values: Rows, words: str) -> None:
 
 @dataclass(frozen=True)
 class _Assign:
-    """Rows with their shard."""
+    """Add the shard to each row."""
 
     rule: Shared[_Rule]
     place: _Place
@@ -230,34 +230,34 @@ class _Count:
                 if FIRST in block.schema.names:
                     shards = shards[block[FIRST].to_numpy(zero_copy_only=False)]
                 counts += np.bincount(shards, minlength=len(counts))
-        found = KeyCounts()
-        found.add_keys(SHARD, np.flatnonzero(counts), counts[counts > 0])
-        yield from found.blocks()
+        tally = KeyCounts()
+        tally.add_keys(SHARD, np.flatnonzero(counts), counts[counts > 0])
+        yield from tally.blocks()
 
 
 def _count(engine: Engine, table: Table, rule: _Rule, place: _Place) -> Rows:
-    # Added up where the rows are: with many parts and many shards, the counts of all parts are more than the plan.
-    found = count_keys(engine, table, _Count(engine.share(rule), place))[SHARD]
-    return np.array([found.get(number, 0) for number in range(int(rule.offsets[-1]))], dtype=np.int64)
+    # Added up on the engine: with many parts and many shards, the counts of all parts are larger than the plan.
+    by_shard = count_keys(engine, table, _Count(engine.share(rule), place))[SHARD]
+    return np.array([by_shard.get(number, 0) for number in range(int(rule.offsets[-1]))], dtype=np.int64)
 
 
 def _few(series: SeriesTable, cells: AttributeCells) -> pa.Table:
-    """Series of some subjects, drawn by a hash of their names, the same on every engine: they say in which directions
-    series differ."""
+    """Series of some subjects, drawn by a hash of their names, the same on every engine. Directions are learned from
+    them."""
     row_bytes = 8 * series.whole.n_instants * series.whole.n_channels
     n = min(SAMPLE, max(_FEWEST, SAMPLE_BYTES // row_bytes))
     names = (ID, SUBJECT, ROW, *cells.attributes)
     schema = pa.schema([series.table.schema.field(name) for name in names])
     narrow = series.engine.map(series.table, Columns(names), schema)
     drawn = draw_subjects(series.engine, narrow, min(1.0, n / series.whole.n_series), _DRAW)
-    # Far more than will be drawn: the fewest that say something take more than SAMPLE_BYTES if they are long.
+    # Far more than will be drawn: if series are long, even the fewest that are useful exceed SAMPLE_BYTES.
     return series.engine.collect(drawn, most=4 * max(SAMPLE_BYTES, n * row_bytes)).sort_by(ID)
 
 
 def _sample(
     series: SeriesTable, places: Table, few: pa.Table, place: _Place, cells: AttributeCells, size: int
 ) -> pa.Table:
-    """Where the subjects of a sample are: of those few, or of more where there are many shards; one row each series."""
+    """Places of a sample, one row for each series: those of `few`, or of more series if there are many shards."""
     whole, engine = series.whole, series.engine
     wanted = min(_MOST_DRAWN, _PER_SHARD * max(1, whole.n_subjects // size))
     work = _Sampled(place, cells)
@@ -265,16 +265,16 @@ def _sample(
         cell = [(CELL, cells.kind(places.schema))] if cells else []
         kept = pa.schema([(_KEY, pa.float64()), *cell, (_PLACE, pa.binary())])
         draw = DrawSubjects(min(1.0, wanted / whole.n_series), _DRAW)
-        found = engine.collect(engine.map(places, Chain((draw, work)), kept))
+        sample = engine.collect(engine.map(places, Chain((draw, work)), kept))
     else:
-        found = pa.Table.from_batches(work(iter(few.combine_chunks().to_batches())))
+        sample = pa.Table.from_batches(work(iter(few.combine_chunks().to_batches())))
     # The same order on every engine: means are sums of floats.
-    return found.sort_by([(_KEY, "ascending"), (_PLACE, "ascending")])
+    return sample.sort_by([(_KEY, "ascending"), (_PLACE, "ascending")])
 
 
 @dataclass(frozen=True)
 class _AddPlaces:
-    """Series without their readings, with their places."""
+    """Replace the readings of series by their places."""
 
     place: _Place
     names: tuple[str, ...]
@@ -287,7 +287,7 @@ class _AddPlaces:
 
 @dataclass(frozen=True)
 class _Sampled:
-    """Places in the stead of series, and a number for each subject: names can be long."""
+    """Places instead of series, and a number instead of each subject's name, which can be long."""
 
     place: _Place
     cells: AttributeCells
@@ -302,7 +302,7 @@ class _Sampled:
 
 
 def _learn(coordinates: Coordinates, sample: pa.Table, bins: Bins, size: int) -> _Rule:
-    """A plan for each bin from the subjects of the sample that are in it."""
+    """Learn a plan for each bin from the subjects of the sample that are in it."""
     places, codes = unpack(sample[_PLACE]), bins.codes(sample)
     subjects = _codes(sample[_KEY])
     plans = []
@@ -317,7 +317,7 @@ def _learn(coordinates: Coordinates, sample: pa.Table, bins: Bins, size: int) ->
 
 
 def _each(rule: _Rule, counts: Rows, change: Callable[[SplitTree, Rows], SplitTree]) -> _Rule:
-    """The rule with every plan changed by the counts of its own shards; what must not be cut stays whole."""
+    """Change every plan by the counts of its own shards; what must not be cut stays whole."""
     pieces = np.split(counts, rule.offsets[1:-1])
     plans = tuple(
         change(plan, own) if rule.bins.cut[number] else plan
@@ -328,8 +328,8 @@ def _each(rule: _Rule, counts: Rows, change: Callable[[SplitTree, Rows], SplitTr
 
 def _codes(column: pa.Array | pa.ChunkedArray) -> Rows:
     encoded = _one(column).dictionary_encode()
-    found = pc.fill_null(encoded.indices.cast(pa.int64()), len(encoded.dictionary))
-    return np.asarray(found.to_numpy(zero_copy_only=False))
+    codes = pc.fill_null(encoded.indices.cast(pa.int64()), len(encoded.dictionary))
+    return np.asarray(codes.to_numpy(zero_copy_only=False))
 
 
 def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -1,4 +1,4 @@
-"""The work on Spark: on one machine, on a cluster, or in a session that exists already."""
+"""The engine for Spark: on one machine, on a cluster, or in an existing session."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 
 _BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
-_BATCH_BYTES = str(64 * 2**20)  # rows may be of any length, and a worker holds a batch of them
+_BATCH_BYTES = str(64 * 2**20)  # not a number of rows: they may be of any length, and a worker holds a whole batch
 
 
 @dataclass(frozen=True)
 class SparkTable:
-    """A frame of Spark's and the work that is still to be done on it: joined, so that rows cross to Python once."""
+    """A Spark frame and the work still to be done on it, chained so that rows cross to Python once."""
 
     frame: DataFrame
     schema: pa.Schema
     pending: tuple[Work, ...] = ()
 
     def done(self) -> DataFrame:
-        """The frame with its work."""
+        """The frame after its work."""
         if not self.pending:
             return self.frame
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -49,7 +49,7 @@ class SparkTable:
 
 @dataclass(frozen=True)
 class _Cast:
-    """Work whose blocks have exactly the promised columns: Spark takes them by position and asks no questions."""
+    """Work whose blocks have exactly the promised columns: Spark takes columns by position and does not check."""
 
     work: Work
     schema: pa.Schema
@@ -65,7 +65,7 @@ class _Cast:
 
 @dataclass(frozen=True)
 class _WithKeys:
-    """Rows that all have their keys."""
+    """Refuse rows that lack a key."""
 
     keys: tuple[str, ...]
 
@@ -77,7 +77,7 @@ class _WithKeys:
 
 @dataclass(frozen=True)
 class _Names:
-    """The columns under their own names again."""
+    """Give columns their own names again."""
 
     names: tuple[str, ...]
 
@@ -87,17 +87,17 @@ class _Names:
 
 
 class Spark(PanelReading):
-    """Runs on Spark, with nothing but samples, plans and summaries at the driver.
+    """Runs on Spark; only samples, plans and summaries reach the driver.
 
     Parameters
     ----------
     session
-        A session that exists, of a notebook or a cluster. It stays open.
+        An existing session, such as that of a notebook or a cluster. It stays open.
     master
-        Where a new session runs, such as "local[2]" or "spark://host:7077"; without it where spark-submit said, or else
-        on all cores of this machine.
+        Where a new session runs, such as "local[2]" or "spark://host:7077"; by default, the master that spark-submit
+        was given, or else all cores of this machine.
     conf
-        Settings of Spark's for a new session.
+        Spark settings for a new session.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class Spark(PanelReading):
 
     @property
     def cores(self) -> int:
-        """How many tasks run at once."""
+        """Number of tasks that run at once."""
         return int(self.session.sparkContext.defaultParallelism)
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> SparkTable:
@@ -134,12 +134,12 @@ class Spark(PanelReading):
         from pyspark.errors import PySparkException
 
         if any(sign in path for sign in "*?[]{}\\"):
-            # A name is a name, and Spark would take it for a pattern: of m[1].parquet it reads m1.parquet.
+            # Spark would treat the name as a pattern: asked for m[1].parquet, it reads m1.parquet.
             raise InputError("Spark cannot read a path with *, ?, [ or {: it treats it as a pattern. Rename it.")
         try:
             frame = self.session.read.parquet(path)
         except (PySparkException, Py4JError):
-            # A file system Spark does not know comes as an error of Java's, unwrapped.
+            # For a file system it does not know, Spark passes on Java's error unwrapped.
             raise unreadable(path) from None
         for name in columns or ():
             if name not in frame.columns:
@@ -147,7 +147,7 @@ class Spark(PanelReading):
         return self._table(frame if columns is None else frame.select(*(f"`{name}`" for name in columns)))
 
     def scatter(self, rows: pa.Table, parts: int | None = None) -> SparkTable:
-        """Rows of the driver's, spread over parts in turn."""
+        """Spread rows from the driver over parts in turn."""
         # Arrow tables become frames of one row group each; the shuffle of a few rows costs nothing.
         with _no_word_of_pandas():
             frame = self.session.createDataFrame(rows)
@@ -165,7 +165,7 @@ class Spark(PanelReading):
     def together(
         self, table: Table, keys: Sequence[str], work: Work, schema: pa.Schema, *, order: Sequence[str] = ()
     ) -> SparkTable:
-        """One shuffle; the number of parts is Spark's to choose."""
+        """One shuffle; Spark chooses the number of parts."""
         mine = _mine(table)
         sorted_frame = mine.done().repartition(*keys).sortWithinPartitions(*keys, *order)
         return SparkTable(sorted_frame, schema, (_WithKeys(tuple(keys)), work))
@@ -179,7 +179,7 @@ class Spark(PanelReading):
         return SparkTable(frame, first.schema)
 
     def keep(self, table: Table) -> SparkTable:
-        """On the executors' disks; what is lost with one of them is computed again."""
+        """On the executors' disks; what is lost with an executor is computed again."""
         from pyspark import StorageLevel
 
         mine = _mine(table)
@@ -195,11 +195,11 @@ class Spark(PanelReading):
         mine = _mine(table)
         try:
             with _no_word_of_pandas():
-                found = mine.done().toArrow()
+                rows = mine.done().toArrow()
         except (PySparkException, Py4JError) as error:
             raise_carried(str(error))
-        refuse_large(found.nbytes, most)
-        return found.select(mine.schema.names).cast(mine.schema)
+        refuse_large(rows.nbytes, most)
+        return rows.select(mine.schema.names).cast(mine.schema)
 
     def share(self, value: V) -> Shared[V]:
         """By a broadcast."""
@@ -208,7 +208,7 @@ class Spark(PanelReading):
         return shared
 
     def scratch(self) -> Path | None:
-        """A new folder for files, gone at the end. Workers of another machine would not see it, so there is none."""
+        """A new folder for files, removed at the end. None on a cluster: workers on other machines would not see it."""
         if not str(self.session.sparkContext.master).startswith("local"):
             return None
         self._folders.append(ScratchFolder.make("shoal-rows-"))
@@ -217,7 +217,7 @@ class Spark(PanelReading):
         return rows
 
     def close(self) -> None:
-        """Let go of what was kept; end the session if it is ours."""
+        """Release what was kept; end the session if we started it."""
         for frame in self._kept:
             frame.unpersist()
         for shared in self._shared:
@@ -250,13 +250,13 @@ class Spark(PanelReading):
         schema = to_arrow_schema(frame.schema, timezone=zone)
         if not any("." in name for name in schema.names):
             return SparkTable(frame, schema)
-        # Spark takes a dot, such as that of a time with fractions, for the way into a nested column.
+        # Spark reads a dot in a name, such as that of a time with fractions, as the way into a nested column.
         plain = frame.toDF(*(f"column {i}" for i in range(len(schema.names))))
         return SparkTable(plain, schema, (_Names(tuple(schema.names)),))
 
 
 def unreadable(path: str) -> InputError:
-    """What to say of a path that Spark cannot read."""
+    """The error for a path that Spark cannot read."""
     scheme, mark, _ = path.partition("://")
     if not mark:
         return InputError("There is no Parquet file at the path given.")
@@ -270,7 +270,8 @@ def unreadable(path: str) -> InputError:
 
 @contextmanager
 def _no_word_of_pandas() -> Iterator[None]:
-    """PySpark looks for pandas wherever it uses Arrow and remarks on its version; nothing here goes through pandas."""
+    """Suppress PySpark's remark on the version of pandas, which it looks for wherever it uses Arrow; we do not use
+    it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         yield

@@ -1,10 +1,10 @@
 """A split plan: which leaf a subject belongs to, learned on a sample and repaired from exact counts.
 
-Nodes are halved at the median along the direction in which their sample is spread most, as long as both halves keep
-as many subjects as a leaf should have: leaves have between one and two times that. Where nearly all of a node is alike,
-so that no cut can halve it, names decide by chance: which of equals are together costs nothing.
+A node is halved at the median, along the direction in which its sample is spread most, as long as both halves keep the
+number of subjects that a leaf should have: leaves have between one and two times that. If nearly all of a node is
+alike, no cut can halve it. Then a number drawn from the name decides: it does not matter which equals are together.
 
-A plan is a few arrays, much smaller than the sample. Where a subject goes depends on its own series and the plan alone.
+A plan is a few arrays, much smaller than the sample. Where a subject goes depends only on its own series and the plan.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 N_COORDINATES = 24
-"""Directions in which a cut may look; beyond the leading ones there is little but noise."""
+"""Directions considered for cuts; beyond the leading ones there is little but noise."""
 
 _LEAST_SHARE = 0.05  # of a node's sample, on either side of a cut
-_FEWEST = 8  # rows of a sample that say something about a direction
+_FEWEST = 8  # rows: fewer say little about a direction
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Features seen from their leading directions.
+    """Features projected onto their leading directions.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ class Coordinates:
 
     @classmethod
     def learn(cls, features: Floats, n_coordinates: int = N_COORDINATES) -> Coordinates:
-        """The directions in which a sample is spread most; missing counts as the mean."""
+        """Learn the directions in which a sample is spread most; missing counts as the mean."""
         observed = ~np.isnan(features)
         centre = np.sum(features, axis=0, where=observed) / np.maximum(observed.sum(axis=0), 1)
         x = np.where(observed, features - centre, 0.0)
-        # Of long series the rows are fewer: the directions follow from the smaller of the two products.
+        # Use the smaller matrix: of long series, there are fewer rows than features.
         if x.shape[1] <= x.shape[0]:
             _, vectors = np.linalg.eigh(x.T @ x)
             basis = vectors[:, ::-1][:, :n_coordinates]
@@ -57,8 +57,8 @@ class Coordinates:
 
     def of(self, features: Floats) -> Floats:
         """Coordinates (rows, coordinates) of features."""
-        found: Floats = project_rows(np.ascontiguousarray(features), self.centre, self.basis)
-        return found
+        coordinates: Floats = project_rows(np.ascontiguousarray(features), self.centre, self.basis)
+        return coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,9 @@ class SplitTree:
     Parameters
     ----------
     directions, thresholds
-        A row goes below where its coordinates along the direction are less than the threshold.
+        A row goes below if its coordinate along the direction is less than the threshold.
     by_chance
-        Nodes at which the number drawn for the subject takes the place of the coordinates.
+        Nodes that use the number drawn for the subject instead of the coordinates.
     below, above
         The next node, or -1 - leaf.
     """
@@ -88,35 +88,35 @@ class SplitTree:
 
     def assign(self, coordinates: Floats, drawn: Floats) -> Counts:
         """The leaf of each row, from its coordinates and the number in [0, 1) that is drawn for its subject."""
-        found: Counts = walk_down(
+        leaves: Counts = walk_down(
             coordinates, drawn, self.directions, self.by_chance, self.thresholds, self.below, self.above
         )
-        return found
+        return leaves
 
     def repaired(self, counts: Counts, least: int) -> SplitTree:
-        """Without cuts that leave fewer than `least` on one side: those rows go the way of the others.
+        """Remove cuts that leave fewer than `least` on one side: those rows go with the others.
 
-        Counts are of all rows, not of a sample. No other leaf loses by it, so every leaf has at least `least` then,
-        or there is only one.
+        Counts are of all rows, not of a sample. No other leaf loses rows, so afterwards every leaf has at least
+        `least`, or there is only one.
         """
         return _planted(_joined(_grown(self), counts, least)[0], self.directions.shape[1])
 
     def divided(self, counts: Counts, most: int) -> SplitTree:
-        """Leaves with more than `most` halved by chance, until they should have no more."""
+        """Halve leaves with more than `most` rows by chance, until they should have no more."""
         return _planted(_halved(_grown(self), counts, most, (0.0, 1.0)), self.directions.shape[1])
 
 
 def learn_tree(coordinates: Floats, n_subjects: int, leaf: int) -> SplitTree:
-    """A plan for so many subjects from the coordinates of a sample of them.
+    """Learn a plan for `n_subjects` subjects from the coordinates of a sample of them.
 
     Parameters
     ----------
     coordinates
         One row for each subject of the sample.
     n_subjects
-        How many there are in all.
+        Number of all subjects.
     leaf
-        The fewest subjects that a leaf is meant to have.
+        The fewest subjects that a leaf should have.
     """
     share = n_subjects / max(1, len(coordinates))
     root = _cut(coordinates, np.arange(len(coordinates)), share, leaf, (0.0, 1.0))
@@ -125,7 +125,7 @@ def learn_tree(coordinates: Floats, n_subjects: int, leaf: int) -> SplitTree:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A cut with what is on its sides: nodes, or numbers of leaves."""
+    """A cut and its two sides: nodes, or numbers of leaves."""
 
     direction: Floats | None
     threshold: float
@@ -137,8 +137,8 @@ def _cut(z: Floats, rows: Counts, share: float, leaf: int, drawn: tuple[float, f
     n = len(rows)
     if n * share < 2 * leaf or n < 2:
         return 0
-    found = _best_cut(z[rows])
-    if found is None:
+    cut = _best_cut(z[rows])
+    if cut is None:
         middle = (drawn[0] + drawn[1]) / 2
         first, second = rows[: n // 2], rows[n // 2 :]
         return _Node(
@@ -147,9 +147,9 @@ def _cut(z: Floats, rows: Counts, share: float, leaf: int, drawn: tuple[float, f
             _cut(z, first, share, leaf, (drawn[0], middle)),
             _cut(z, second, share, leaf, (middle, drawn[1])),
         )
-    direction, threshold, is_below = found
+    direction, threshold, is_below = cut
     if min(is_below.sum(), n - is_below.sum()) * share < leaf / 2 and n * share < 4 * leaf:
-        return 0  # too lopsided for what little there is to divide
+        return 0  # too lopsided for the few subjects there are
     return _Node(
         direction,
         threshold,
@@ -165,7 +165,7 @@ def _best_cut(z: Floats) -> tuple[Floats, float, NDArray[np.bool_]] | None:
     centred = z - z.mean(axis=0)
     _, vectors = np.linalg.eigh(centred.T @ centred)
     direction = np.ascontiguousarray(vectors[:, -1])
-    # As the walk adds it, so that rows at the threshold fall on the side they are planned for.
+    # Added in the order of the walk, so that rows at the threshold fall on the side they are planned for.
     at = np.zeros(len(z))
     for c in range(z.shape[1]):
         at += z[:, c] * direction[c]
@@ -178,7 +178,7 @@ def _best_cut(z: Floats) -> tuple[Floats, float, NDArray[np.bool_]] | None:
         return None
     threshold = float(values[best] / 2 + values[best + 1] / 2)
     if not values[best] < threshold <= values[best + 1]:
-        threshold = float(values[best + 1])  # the two are neighbours among the floats
+        threshold = float(values[best + 1])  # no float lies between the two
     return direction, threshold, at < threshold
 
 
@@ -230,7 +230,7 @@ def _grown(plan: SplitTree) -> _Node | int:
 
 
 def _joined(node: _Node | int, counts: Counts, least: int) -> tuple[_Node | int, int]:
-    """The tree without cuts next to which there are too few, and how many there are in all."""
+    """The tree without cuts that leave too few on one side, and its number of rows."""
     if isinstance(node, int):
         return node, int(counts[node])
     below, n_below = _joined(node.below, counts, least)

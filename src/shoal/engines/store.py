@@ -1,8 +1,8 @@
 """Shards on an engine: each is an item that is pickled, cut into pieces and kept by the engine.
 
-Pieces of a shard lie one after another in one part of the table, so that a worker puts an item together, does its work
-and forgets it. Numbers of an item travel next to its pickle, without a copy in between. Small facts that are recorded
-about an item when it is made are in a separate column, which engines read without the rest.
+The pieces of a shard are adjacent in one part of the table, so that a worker assembles an item, does its work and drops
+it. Arrays of an item travel beside its pickle, without a copy in between. Small facts that are recorded about an item
+when it is made are in a separate column, which engines read without the rest.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ R = TypeVar("R")
 SHARD = "shard"
 _PART, _PLACE, _BUFFER, _BYTES, _TOLD, _RUN = "part", "place", "buffer", "bytes", "told", "run"
 
-_ALIGNED = 16  # bytes: where arrays of numpy's own begin; for others kernels would be compiled once more
-_PIECE = 8 * 2**20  # bytes: many make up a shard, and one is no burden for a row of Spark's
+_ALIGNED = 16  # bytes: the alignment of NumPy's own arrays; for others, kernels would be compiled again
+_PIECE = 8 * 2**20  # bytes: a shard has many pieces, and one is no burden for a row in Spark
 _PIECES = pa.schema([(SHARD, pa.int64()), (_BUFFER, pa.int64()), (_BYTES, pa.binary()), (_TOLD, pa.binary())])
 _GATHERED = pa.schema([(_PART, pa.int64()), (_PLACE, pa.int64()), *list(_PIECES)[:3]])
 _RESULTS = pa.schema([(SHARD, pa.int64()), (_BYTES, pa.binary())])
@@ -46,11 +46,11 @@ class EngineStore(Store[T]):
     Parameters
     ----------
     engine, table
-        Where they lie.
+        Where they are stored.
     n_shards
-        How many there are.
+        Number of items.
     items
-        How they are made of blocks of the table; None: put together from their pieces.
+        Makes items from blocks of the table; None means that they are assembled from their pieces.
     """
 
     def __init__(self, engine: Engine, table: Table, n_shards: int, items: Items | None = None) -> None:
@@ -80,15 +80,15 @@ class EngineStore(Store[T]):
         return _in_order(self.engine.collect(self.engine.map(self._table, _Map(self._items, work), _RESULTS)))
 
     def reduce(self, work: Callable[[int, T], R], merge: Callable[[Sequence[R]], R]) -> R:
-        """One result of all shards, merged in runs where they lie."""
+        """One result of all shards, merged in runs on the engine."""
         self.persist()
-        found = self.engine.map(self._table, _Map(self._items, work), _RESULTS)
+        results = self.engine.map(self._table, _Map(self._items, work), _RESULTS)
         run, n_results = panel_shards.RUN, self.n_shards
         while n_results > run:
-            in_runs = self.engine.map(found, _Runs(run), _IN_RUNS)
-            found = self.engine.together(in_runs, [_RUN], _MergeRuns(merge), _RESULTS, order=[SHARD])
+            in_runs = self.engine.map(results, _Runs(run), _IN_RUNS)
+            results = self.engine.together(in_runs, [_RUN], _MergeRuns(merge), _RESULTS, order=[SHARD])
             n_results = -(-n_results // run)
-        return merge(_in_order(self.engine.collect(found)))
+        return merge(_in_order(self.engine.collect(results)))
 
     def each(self, work: Callable[[int, T], U], tell: Callable[[int, U], Any] | None = None) -> EngineStore[U]:
         """Large results, which stay on the engine."""
@@ -97,8 +97,8 @@ class EngineStore(Store[T]):
 
     def told(self) -> list[Any]:
         """What was recorded about each item when it was made."""
-        found = self.engine.collect(self.engine.map(self._table, Columns((SHARD, _TOLD)), _TELLING))
-        return _in_order(found.filter(pc.is_valid(found[_TOLD])))
+        rows = self.engine.collect(self.engine.map(self._table, Columns((SHARD, _TOLD)), _TELLING))
+        return _in_order(rows.filter(pc.is_valid(rows[_TOLD])))
 
     def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
         """Process several shards together in one place, in the given order; small results, in the order of the
@@ -112,14 +112,14 @@ class EngineStore(Store[T]):
         return _in_order(self.engine.collect(table))
 
 
-def _in_order(found: pa.Table) -> list[Any]:
-    order = np.argsort(found[SHARD].to_numpy(), kind="stable")
-    results = found.column(1).to_pylist()
+def _in_order(rows: pa.Table) -> list[Any]:
+    order = np.argsort(rows[SHARD].to_numpy(), kind="stable")
+    results = rows.column(1).to_pylist()
     return [pickle.loads(results[i]) for i in order]
 
 
 def _pieces(number: int, item: Any, told: bytes | None) -> Blocks:
-    """An item in rows: the pickle first, then the numbers it stands on."""
+    """An item as rows: the pickle first, then its arrays."""
     beside: list[pickle.PickleBuffer] = []
     head = pickle.dumps(item, protocol=5, buffer_callback=beside.append)
     place = 0
@@ -127,19 +127,19 @@ def _pieces(number: int, item: Any, told: bytes | None) -> Blocks:
         for first in range(0, max(1, raw.nbytes), _PIECE):
             data = _entry(raw[first : first + _PIECE])
             said = pa.array([told if place == 0 else None], pa.binary())
-            # The place counts pieces, the sign of its lowest bit tells where a new buffer begins.
+            # The number of the piece, with a lowest bit that says whether a new buffer begins.
             yield pa.record_batch([[number], [2 * place + (first == 0)], data, said], schema=_PIECES)
             place += 1
 
 
 def _entry(raw: memoryview) -> pa.Array:
-    """A column of one entry that stands on the bytes themselves: `pa.array` would never let go of a memoryview."""
+    """A column of one entry that refers to the bytes themselves: `pa.array` would never release a memoryview."""
     bounds = pa.py_buffer(np.array([0, raw.nbytes], dtype=np.int32))
     return pa.Array.from_buffers(pa.binary(), 1, [None, bounds, pa.py_buffer(raw)])
 
 
 def _item(rows: pa.Table) -> Any:
-    """The item of all rows of a shard, in their order."""
+    """Assemble the item from all rows of a shard, in order."""
     buffers: list[list[pa.Buffer]] = []
     for place, data in zip(rows[_BUFFER].to_pylist(), rows[_BYTES], strict=True):
         if place % 2:
@@ -150,7 +150,7 @@ def _item(rows: pa.Table) -> Any:
 
 
 def _joined(pieces: list[pa.Buffer]) -> pa.Buffer | bytes:
-    """One buffer of numbers; a copy only if there are several, or where numbers would begin at an odd place."""
+    """One buffer; copied only if it is in several pieces, or not aligned."""
     if len(pieces) > 1:
         return b"".join(pieces)
     return pieces[0].to_pybytes() if pieces[0].address % _ALIGNED else pieces[0]
@@ -165,8 +165,8 @@ def _same(number: int, item: Any) -> Any:
     return item
 
 
-def _result(number: int, found: Any) -> pa.RecordBatch:
-    return pa.record_batch([[number], pa.array([pickle.dumps(found, protocol=5)], pa.binary())], schema=_RESULTS)
+def _result(number: int, result: Any) -> pa.RecordBatch:
+    return pa.record_batch([[number], pa.array([pickle.dumps(result, protocol=5)], pa.binary())], schema=_RESULTS)
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class _Each:
 
 @dataclass(frozen=True)
 class _Place:
-    """Pieces with the number of the part they go to, and the place of their shard in it; without those that go to none,
+    """Add to each piece the number of the part it goes to and the place of its shard there; drop those that go to none,
     -1."""
 
     parts: tuple[int, ...]
@@ -253,7 +253,7 @@ class _Gather:
 
 
 def run_on(engine: Engine, items: Sequence[U], work: Callable[[int, U], R]) -> list[R]:
-    """The work on small items of the driver's, such as names of files; results in the order of the items."""
+    """Run work on small items from the driver, such as file names; results in the order of the items."""
     rows = [pickle.dumps(item, protocol=5) for item in items]
     table = pa.table([pa.array(range(len(rows)), pa.int64()), pa.array(rows, pa.binary())], schema=_RESULTS)
     return _in_order(engine.collect(engine.map(engine.scatter(table), _OnItems(work), _RESULTS)))
@@ -270,12 +270,12 @@ class _OnItems:
 
 
 def count_repeated(engine: Engine, names: Callable[[int, U], Sequence[str]], items: Sequence[U]) -> int:
-    """How many names come more than once over all items, which are brought together by name."""
+    """How many names repeat another, over all items; names are brought together on the engine."""
     rows = [pickle.dumps(item, protocol=5) for item in items]
     table = pa.table([pa.array(range(len(rows)), pa.int64()), pa.array(rows, pa.binary())], schema=_RESULTS)
     listed = engine.map(engine.scatter(table), _Names(names), _NAMES)
-    found = engine.collect(engine.together(listed, [_NAME], _CountRepeated(), _COUNT))
-    return int(sum(found[_N].to_pylist()))
+    counts = engine.collect(engine.together(listed, [_NAME], _CountRepeated(), _COUNT))
+    return int(sum(counts[_N].to_pylist()))
 
 
 _NAME, _N = "name", "n"

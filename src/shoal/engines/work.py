@@ -1,4 +1,4 @@
-"""Small pieces of work that others are made of."""
+"""Small pieces of work from which others are built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shoal.engines.contract import Blocks, Work
 
 @dataclass(frozen=True)
 class Chain:
-    """Several pieces of work, one after the other, without rows in between."""
+    """Several pieces of work in sequence, without rows stored in between."""
 
     pieces: tuple[Work, ...]
 
@@ -29,7 +29,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Same:
-    """No work at all: rows are only brought together."""
+    """No work at all: the rows pass unchanged."""
 
     def __call__(self, blocks: Blocks) -> Blocks:
         """The blocks as they are."""
@@ -38,7 +38,7 @@ class Same:
 
 @dataclass(frozen=True)
 class Columns:
-    """Some of the columns. Engines that can leave out the others without looking at the rows do so."""
+    """Select columns. Engines that can omit the others without reading rows do so."""
 
     names: tuple[str, ...]
 
@@ -50,7 +50,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Having:
-    """Rows with one of some entries in a column, or all others. Engines that can find them by themselves do."""
+    """Keep the rows whose entry in a column is among some, or all other rows. Engines that can select them do so."""
 
     column: str
     among: pa.Array
@@ -61,19 +61,19 @@ class Having:
         for block in blocks:
             kept = pc.is_in(block.column(self.column), self.among)
             kept = pc.invert(kept) if self.others else kept
-            # Blocks of long series are not copied without need.
+            # Copying a block of long series is expensive: if all rows stay, pass it on.
             yield block if kept.true_count == block.num_rows else block.filter(kept)
 
 
 def starts_of_keys(table: pa.Table | pa.RecordBatch, keys: Sequence[str]) -> NDArray[np.bool_]:
-    """Of rows that are sorted by their keys: where a new key begins. Equal means equal in every byte."""
+    """Mark where a new key begins in rows that are sorted by their keys. Equal means equal in every byte."""
     n = table.num_rows
     changes = np.zeros(n, dtype=np.bool_)
     changes[:1] = True
     for name in keys if n > 1 else ():
         column = table[name]
         if pa.types.is_floating(column.type):
-            # By their bits: a missing number equals itself then.
+            # Compare bits, so that a missing number equals itself.
             bits = {16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[column.type.bit_width]
             column = pa.chunked_array([chunk.view(bits) for chunk in pa.chunked_array(column).chunks], bits)
         here, before = column.slice(1), column.slice(0, n - 1)
@@ -84,14 +84,14 @@ def starts_of_keys(table: pa.Table | pa.RecordBatch, keys: Sequence[str]) -> NDA
 
 
 def whole_keys(blocks: Blocks, keys: Sequence[str], *, rows: int = 1) -> Iterator[pa.Table]:
-    """Tables in which no key is cut in two, of sorted blocks; each of at least `rows` rows but the last."""
+    """Regroup sorted blocks into tables that keep every key whole; each has at least `rows` rows, except the last."""
     waiting: list[pa.RecordBatch] = []
     n_waiting = 0
     for block in blocks:
         if not block.num_rows:
             continue
         if waiting and n_waiting >= rows:
-            # Only where the key changes may be cut: look for the first change, counted from the last row so far.
+            # Cut only where the key changes: find the first change, counting from the last row so far.
             seam = pa.Table.from_batches([waiting[-1].slice(waiting[-1].num_rows - 1), block]).select(list(keys))
             cuts = np.flatnonzero(starts_of_keys(seam, keys)[1:])
             if len(cuts):
@@ -105,7 +105,7 @@ def whole_keys(blocks: Blocks, keys: Sequence[str], *, rows: int = 1) -> Iterato
 
 
 def each_key(blocks: Blocks, keys: Sequence[str]) -> Iterator[pa.Table]:
-    """One table for each key, of sorted blocks. For few and large keys, such as shards."""
+    """One table for each key, from sorted blocks. Use it for few large keys, such as shards."""
     for table in whole_keys(blocks, keys):
         bounds = [*np.flatnonzero(starts_of_keys(table.select(list(keys)), keys)), table.num_rows]
         for first, last in itertools.pairwise(bounds):

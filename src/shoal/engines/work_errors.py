@@ -25,12 +25,12 @@ class WorkFailedError(ShoalError):
 
 
 def told(error: Exception) -> ShoalError:
-    """The error as it may be passed on."""
+    """The error in a form that may be passed on."""
     return error if isinstance(error, ShoalError) else WorkFailedError(_place(error))
 
 
 def guard(blocks: Blocks) -> Blocks:
-    """The same blocks; what goes wrong on the way is told without data."""
+    """Pass blocks on; an error on the way is reported without data."""
     try:
         yield from blocks
     except Exception as error:
@@ -38,18 +38,18 @@ def guard(blocks: Blocks) -> Blocks:
 
 
 def carried(error: Exception) -> RuntimeError:
-    """An error as a text that comes through another program unharmed, to be read by `raise_carried`."""
+    """An error as text that passes through another program unharmed; `raise_carried` reads it."""
     safe = told(error)
     return RuntimeError(f"<{_MARK}>{json.dumps([type(safe).__name__, str(safe)])}</{_MARK}>")
 
 
 def raise_carried(text: str) -> NoReturn:
     """Raise the error that another program reported."""
-    found = re.search(rf"<{_MARK}>(.*?)</{_MARK}>", text, re.S)
-    if found is None:
+    match = re.search(rf"<{_MARK}>(.*?)</{_MARK}>", text, re.S)
+    if match is None:
         kinds = re.findall(r"^(?:Caused by: )?((?:[a-z]\w*\.)+[A-Z]\w+)", text, re.M)
         raise WorkFailedError(f"The work failed on the engine: {kinds[0] if kinds else 'no reason was given'}.")
-    name, message = json.loads(found[1])
+    name, message = json.loads(match[1])
     kind = getattr(errors, name, WorkFailedError)
     raise kind(message)
 

@@ -44,17 +44,17 @@ class Custom:
         wanted = f"Give an array of numbers of shape ({panel.n_series}, features), one row per series in their order."
         given = self.function(panel)
         try:
-            found = np.asarray(given)
+            array = np.asarray(given)
         except (TypeError, ValueError):  # numpy may quote values; ours must not
             raise ParameterError(f"Features {self.name!r} gave rows of different length. {wanted}") from None
-        if found.dtype.kind not in "biuf":
-            raise ParameterError(f"Features {self.name!r} gave entries of type {found.dtype.name}. {wanted}")
-        if found.ndim != 2 or found.shape[0] != panel.n_series or found.shape[1] == 0:
+        if array.dtype.kind not in "biuf":
+            raise ParameterError(f"Features {self.name!r} gave entries of type {array.dtype.name}. {wanted}")
+        if array.ndim != 2 or array.shape[0] != panel.n_series or array.shape[1] == 0:
             raise ParameterError(
-                f"Features {self.name!r} gave an array of shape {found.shape} for {panel.n_series} series. {wanted}"
+                f"Features {self.name!r} gave an array of shape {array.shape} for {panel.n_series} series. {wanted}"
             )
         with np.errstate(over="ignore"):  # an overflow is infinite and refused below
-            features = np.ascontiguousarray(found, dtype=np.float64)
+            features = np.ascontiguousarray(array, dtype=np.float64)
         infinite = np.isinf(features).any(axis=1)
         if n_infinite := int(infinite.sum()):
             raise ParameterError(

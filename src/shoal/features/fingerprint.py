@@ -60,7 +60,7 @@ class Calendar:
 
     @classmethod
     def of(cls, times: NDArray[Any], cycle: int | None = None) -> Calendar | None:
-        """From local times, or from numbers with a cycle of so many; None if there is no step to count in."""
+        """From local times, or from numbers with a cycle of that many; None if there is no step to count in."""
         if times.dtype.kind != "M":
             if cycle is None:
                 return None

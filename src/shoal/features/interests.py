@@ -42,7 +42,7 @@ class LabelledPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class _Window:
-    """Some instants in a row."""
+    """Some consecutive instants."""
 
     start: Instant
     end: Instant
@@ -225,16 +225,16 @@ class CustomInterest:
     def of(self, values: Any) -> Floats:
         """The result of the function, checked."""
         x = as_series(values)
-        found = np.asarray(self.function(x))
-        if found.dtype.kind not in "biuf" or found.ndim not in (1, 2) or len(found) != len(x) or found.size == 0:
+        result = np.asarray(self.function(x))
+        if result.dtype.kind not in "biuf" or result.ndim not in (1, 2) or len(result) != len(x) or result.size == 0:
             raise ParameterError(
-                f"The interest gave an array of shape {found.shape} and type {found.dtype.name} for {len(x)} series. "
+                f"The interest gave an array of shape {result.shape} and type {result.dtype.name} for {len(x)} series. "
                 f"Give numbers of shape ({len(x)},) or ({len(x)}, numbers)."
             )
-        found = found.astype(np.float64).reshape(len(x), -1)
-        if not np.isfinite(found).all():
+        result = result.astype(np.float64).reshape(len(x), -1)
+        if not np.isfinite(result).all():
             raise ParameterError("The interest gave missing or infinite numbers. Give finite ones for every series.")
-        return found
+        return result
 
 
 def find_interest(interest: Interest | Callable[[NDArray[Any]], Any]) -> Interest:
@@ -328,10 +328,10 @@ def best_clusters(what: Floats, *, seed: int = 0) -> NDArray[np.int64]:
         for n_clusters in CLUSTERS:
             if n_clusters > min(n_different, len(what) - 1):
                 break
-            found = KMeans(n_clusters=n_clusters, n_init=10, random_state=seed).fit_predict(what)
-            silhouette = float(silhouette_score(what, found))
+            clusters = KMeans(n_clusters=n_clusters, n_init=10, random_state=seed).fit_predict(what)
+            silhouette = float(silhouette_score(what, clusters))
             if silhouette > best:
-                best, labels = silhouette, found.astype(np.int64)
+                best, labels = silhouette, clusters.astype(np.int64)
     return labels
 
 
@@ -380,10 +380,10 @@ def minutes_of(instant: Instant) -> float:
     hours, colon, minutes = instant.partition(":")
     if not (colon and hours.isdecimal() and len(minutes) == 2 and minutes.isdecimal()) or int(minutes) > 59:
         raise ParameterError("A time of the day has the form '11:00', up to '24:00'.")
-    found = 60 * int(hours) + int(minutes)
-    if found > 1440:
+    total = 60 * int(hours) + int(minutes)
+    if total > 1440:
         raise ParameterError("A time of the day has the form '11:00', up to '24:00'.")
-    return float(found)
+    return float(total)
 
 
 def _window(start: Instant, end: Instant, n_instants: int) -> slice:

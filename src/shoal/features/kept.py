@@ -133,12 +133,12 @@ class KeptInterest:
         if self.word in _THRESHOLDS:
             daily = (Arrival if self.word == "arrival" else Departure)(float(self.detail))
         days = [panel.values[:, first:end] for first, end in zip(starts, (*starts[1:], n), strict=True)]
-        found = [np.concatenate([daily.of(day) for day in days], axis=1)]
+        parts = [np.concatenate([daily.of(day) for day in days], axis=1)]
         # Peaks of single days occur at so many times that no group would share them.
-        return [*found, PeakTime().of(mean_day(panel))] if self.word == "peaks" else found
+        return [*parts, PeakTime().of(mean_day(panel))] if self.word == "peaks" else parts
 
     def of(self, panel: Panel) -> Floats:
-        """All of it side by side."""
+        """All numbers of `blocks` side by side."""
         return np.concatenate(self.blocks(panel), axis=1)
 
     def _within(self, panel: Panel) -> NDArray[np.int64]:
@@ -189,7 +189,7 @@ class Kept:
         return tuple(_moments(block) for one in self._all for block in one.blocks(panel))
 
     def scaled(self, shards: Sequence[tuple[Moments, ...]]) -> Kept:
-        """The same with the spreads of all shards together."""
+        """The same features with the spreads of all shards together."""
         whole = (reduce(add, several) for several in zip(*shards, strict=True))
         return replace(self, spreads=tuple(_spread(one) for one in whole))
 

@@ -113,7 +113,7 @@ class Pairs:
 
     def _cut(self, first: Positions, second: Positions) -> tuple[Fold, ...]:
         """The folds, from the fold of either end of each pair; none if a label is too rare in one."""
-        found = []
+        folds = []
         for fold in range(FOLDS):
             kept = (first != fold) & (second != fold)
             held = np.isin(first, (fold, -1)) & np.isin(second, (fold, -1)) & ~kept
@@ -123,8 +123,8 @@ class Pairs:
                 for label in (True, False)
             ):
                 return ()
-            found.append(Fold(self.take(kept), self.take(held)))
-        return tuple(found)
+            folds.append(Fold(self.take(kept), self.take(held)))
+        return tuple(folds)
 
     def _parts(self) -> Positions:
         """For each pair, the connected component of the graph it lies in; components have no series in common."""

@@ -104,7 +104,7 @@ class Learned:
 
     @property
     def name(self) -> str:
-        """The word for it."""
+        """The name of the features."""
         return f"learned-{self.kind}"
 
     @property
@@ -116,19 +116,19 @@ class Learned:
     def statement(self) -> str:
         """In one sentence, whether it is used and why."""
         f = self.figures
-        found = (
+        scores = (
             f"on {f.get('n_held_out')} held-out pairs, the chance that a dissimilar pair is farther apart than a "
             f"similar one is {f.get('held_out_learned', float('nan')):.3f} by the learned distance and "
             f"{f.get('held_out_euclidean', float('nan')):.3f} by the Euclidean one"
         )
         if self.used:
-            return f"The learned metric is used: {found}; {self.choice}."
+            return f"The learned metric is used: {scores}; {self.choice}."
         few = int(f.get("n_curves", FEWEST_CURVES)) < FEWEST_CURVES
         why = (
             f"it was learned from {f.get('n_curves')} curves, and with fewer than {FEWEST_CURVES}, held-out pairs "
-            f"are not a reliable guide ({found})"
+            f"are not a reliable guide ({scores})"
             if few
-            else f"{found}, which is not better"
+            else f"{scores}, which is not better"
         )
         return f"The learned metric is not used; series are compared by Euclidean distance: {why}."
 

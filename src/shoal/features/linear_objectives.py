@@ -1,8 +1,8 @@
 """The objectives of linear metrics: one function for each objective and form.
 
-All take differences z = x - y of the labelled pairs, S the similar and D the dissimilar ones, and give a matrix L with
-d(x, y) = ‖L z‖, that is A = LᵀL. Sums over S and over D are means, so that rare labels count as much as common ones.
-All start from the data and use no randomness.
+All take differences z = x - y of the labelled pairs, S the similar and D the dissimilar ones, and return a matrix L
+with d(x, y) = ‖L z‖, that is A = LᵀL. Sums over S and over D are means, so that rare labels count as much as common
+ones. All start from the data and use no randomness.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _TINY = 1e-12
 
 def logistic_diagonal(x: Floats, pairs: Pairs, penalty: float) -> Floats:
     """Minimise Σ log(1 + exp(∓(b - Σ a_t z_t²))) + penalty Σ a_t over a ≥ 0 and b; convex."""
-    found = logistic_weights(_squares(x, pairs), pairs.similar, penalty)
-    return np.diag(np.sqrt(np.maximum(found[:-1], 0.0)))
+    weights = logistic_weights(_squares(x, pairs), pairs.similar, penalty)
+    return np.diag(np.sqrt(np.maximum(weights[:-1], 0.0)))
 
 
 def logistic_weights(squares: Floats, similar: Booleans, penalty: float, steps: int = STEPS) -> Floats:
@@ -57,8 +57,8 @@ def logistic_full(x: Floats, pairs: Pairs, penalty: float) -> Floats:
         slope = 2.0 * (penalty * map_ - (back @ (apart * pull[:, None])).T @ x)
         return float(value), np.append(slope.ravel(), pull.sum())
 
-    found = _minimize(loss, np.append(start.ravel(), 1.0))
-    return found[:-1].reshape(start.shape)
+    solution = _minimize(loss, np.append(start.ravel(), 1.0))
+    return solution[:-1].reshape(start.shape)
 
 
 def contrastive_diagonal(x: Floats, pairs: Pairs, penalty: float) -> Floats:
@@ -172,8 +172,8 @@ def xing_full(x: Floats, pairs: Pairs, penalty: float) -> Floats:
             break
     values, vectors = np.linalg.eigh(b)
     keep = values > 1e-9 * values[-1]
-    found: Floats = (vectors[:, keep] * np.sqrt(values[keep])).T @ whiten
-    return found
+    directions: Floats = (vectors[:, keep] * np.sqrt(values[keep])).T @ whiten
+    return directions
 
 
 Objective = Callable[[Floats, Pairs, float], Floats]
@@ -206,8 +206,8 @@ def _minimize(
 ) -> Floats:
     from scipy.optimize import minimize
 
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
-    return np.asarray(found.x, dtype=np.float64)
+    solved = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+    return np.asarray(solved.x, dtype=np.float64)
 
 
 def _squares(x: Floats, pairs: Pairs) -> Floats:

@@ -121,9 +121,9 @@ class Linker:
         except OSError as error:
             raise InputError(f"{source} cannot be read: {error.strerror}.") from None
         except (ParameterError, *BROKEN):
-            raise InputError(f"{source} is no linker. Give a file written by Linker.save.") from None
+            raise InputError(f"{source} is not a linker. Give a file written by Linker.save.") from None
         if not whole:
-            raise InputError(f"{source} was changed after it was saved: its SHA-256 is another. Train it again.")
+            raise InputError(f"{source} was changed after it was saved: its SHA-256 differs. Train it again.")
         return linker
 
     def _fits(self) -> bool:

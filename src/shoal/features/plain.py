@@ -19,7 +19,7 @@ class Features(Protocol):
 
     @property
     def name(self) -> str:
-        """The word for it."""
+        """The name of the features."""
 
     def __call__(self, panel: Panel) -> NDArray[np.float64]:
         """An array (series, features), finite or NaN, rows in the panel's order. It may be a view: do not write."""

@@ -108,8 +108,8 @@ def letters(x: NDArray[np.float64], level: int) -> NDArray[np.uint8]:
         raise InputError("Letters need an array (series, instants) without gaps or infinite values.")
     # Copy a read-only array: numba would compile everything again for it.
     own = x if x.flags.c_contiguous and x.flags.writeable and x.dtype == np.float64 else np.array(x, np.float64)
-    found: NDArray[np.uint8] = letters_of(own, _breakpoints(level).copy())
-    return found
+    result: NDArray[np.uint8] = letters_of(own, _breakpoints(level).copy())
+    return result
 
 
 def text(letters: NDArray[np.uint8]) -> tuple[str, ...]:

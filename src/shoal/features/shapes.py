@@ -22,8 +22,8 @@ def unit_channels(x: NDArray[np.float64], n_channels: int) -> NDArray[np.float64
 
 def channel_distances(one: NDArray[np.float64], other: NDArray[np.float64], n_channels: int) -> NDArray[np.float64]:
     """The mean over the channels of `shape_distances`; rows of `unit_channels`."""
-    found = shape_distances(by_channel(one, n_channels), by_channel(other, n_channels))
-    mean: NDArray[np.float64] = found if n_channels == 1 else found.reshape(-1, n_channels).mean(axis=1)
+    distances = shape_distances(by_channel(one, n_channels), by_channel(other, n_channels))
+    mean: NDArray[np.float64] = distances if n_channels == 1 else distances.reshape(-1, n_channels).mean(axis=1)
     return mean
 
 

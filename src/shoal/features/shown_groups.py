@@ -123,7 +123,7 @@ class ShownGroups:
         return self.labels(panel.ids.tolist(), None if panel.subjects is None else panel.subjects.tolist())
 
     def labels(self, ids: Sequence[Any], subjects: Sequence[Any] | None) -> Numbers:
-        """The same for series by name, each separately: for shards, `refuse` judges what is present in all of them."""
+        """Like `within` for series by name, each separately: for shards, `refuse` judges all of them."""
         series, owners = _hashes(self.key, ids, subjects)
         of_series, of_subject = self._groups_by_name
         pairs = zip(series.tolist(), owners.tolist(), strict=True)
@@ -232,10 +232,10 @@ class ShownGroups:
 
 def _group_of_each(subjects: Hashes, groups: Numbers) -> dict[int, int | None]:
     """The one group of each subject; None if there are several."""
-    found: dict[int, int | None] = {}
+    group_of: dict[int, int | None] = {}
     for subject, group in zip(subjects.tolist(), groups.tolist(), strict=True):
-        found[subject] = group if found.get(subject, group) == group else None  # None stays None
-    return found
+        group_of[subject] = group if group_of.get(subject, group) == group else None  # None stays None
+    return group_of
 
 
 def _hashes(key: bytes, ids: Sequence[Any], subjects: Sequence[Any] | None) -> tuple[Hashes, Hashes]:

@@ -31,7 +31,7 @@ class Database:
     schema
         Statements that create what does not exist yet.
     version
-        Of the schema; a file of a later one is refused.
+        Version of the schema; a file with a later one is refused.
     what
         Whose database it is, in words, for messages.
     """
@@ -44,8 +44,8 @@ class Database:
             path.chmod(0o600)
             with closing(self._connect()) as connection:
                 connection.execute("pragma journal_mode = wal")
-                (found,) = connection.execute("pragma user_version").fetchone()
-                check_format(found or version, version, path.name)
+                (stored_version,) = connection.execute("pragma user_version").fetchone()
+                check_format(stored_version or version, version, path.name)
                 connection.executescript(schema)
                 connection.execute(f"pragma user_version = {version}")
         except OSError as error:

@@ -25,7 +25,7 @@ class Journal:
     path: Path
 
     def lines(self) -> list[dict[str, Any]]:
-        """Every whole line; none if there is no file yet."""
+        """Every complete line; none if there is no file yet."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:

@@ -38,7 +38,7 @@ def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
 
 @contextmanager
 def folder_beside(target: Path) -> Iterator[Path]:
-    """Yield a hidden folder next to `target`, locked while it is in use and gone in the end.
+    """Yield a hidden folder next to `target`, locked while it is in use and removed at the end.
 
     What killed processes left of such folders is removed first.
     """

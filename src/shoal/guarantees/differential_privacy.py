@@ -131,9 +131,9 @@ class DifferentialPrivacy(Guarantee):
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """The verdict on the one accounting that all shards carry."""
-        found = super().merge(verdicts)
-        if not found.holds or all(verdict == found for verdict in verdicts):
-            return found
+        merged = super().merge(verdicts)
+        if not merged.holds or all(verdict == merged for verdict in verdicts):
+            return merged
         return Verdict("not judged", None, float(self.epsilon), note="shards carry different accountings")
 
     def audit(self) -> Verdict:
@@ -168,8 +168,8 @@ def _spent(entry: Any) -> Spent:
         raise ParameterError("accounting needs query, mechanism, sensitivity, scale and epsilon for each query.")
     if not set(entry) <= {f.name for f in fields(Spent)}:
         raise ParameterError(f"accounting takes for each query only: {', '.join(f.name for f in fields(Spent))}.")
-    found = Spent(**entry)
-    numbers = (found.sensitivity, found.scale, found.epsilon)
+    spent = Spent(**entry)
+    numbers = (spent.sensitivity, spent.scale, spent.epsilon)
     if not all(is_number(n) and 0 < n < math.inf for n in numbers):
         raise ParameterError("accounting needs a sensitivity, scale and epsilon above 0 for each query.")
-    return found
+    return spent

@@ -35,7 +35,7 @@ class Dominance:
     Parameters
     ----------
     n_groups
-        How many groups were looked at.
+        Number of groups examined.
     n_dominated
         In how many of them one subject has more than half of the total and more than twice an equal share; in groups of
         two, more than 90 %.
@@ -83,7 +83,7 @@ def find_dominance(candidate: Candidate) -> Dominance | None:
     original, within = candidate.private.original, rounding_of(candidate.recipe)
     subjects = original.subject_codes
     shape = (original.n_instants, original.n_channels)
-    found = []
+    shares = []
     for members, values in aggregates_of(candidate):
         own, mean = original.values[members].reshape(-1, *shape), values.reshape(shape)
         told = ~np.isnan(own) & ~np.isnan(mean)
@@ -97,8 +97,8 @@ def find_dominance(candidate: Candidate) -> Dominance | None:
         np.add.at(parts, who, sizes.sum(axis=1))
         total = parts.sum(axis=0)
         share = float(np.divide(parts.max(axis=0), total, out=np.zeros_like(total), where=total > 0).max(initial=0.0))
-        found.append((share, share > min(NEARLY_ALL, max(HALF, 2.0 / len(parts)))))
-    return Dominance(len(found), sum(large for _, large in found), max((share for share, _ in found), default=0.0))
+        shares.append((share, share > min(NEARLY_ALL, max(HALF, 2.0 / len(parts)))))
+    return Dominance(len(shares), sum(large for _, large in shares), max((share for share, _ in shares), default=0.0))
 
 
 def merge_dominance(several: Sequence[Dominance | None]) -> Dominance | None:

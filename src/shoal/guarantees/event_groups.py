@@ -48,7 +48,7 @@ def event_groups(tables: EventTables) -> EventGroups:
     keys = [tables.records.schema[name] for name in (TIME, GROUP)]
     if any(kind.is_float() for kind in keys):
         # 0.0 and -0.0 would be one group to us, but two to a reader of the table.
-        return _nothing("times or group numbers are no whole numbers")
+        return _nothing("times or group numbers are not whole numbers")
     if keys != [tables.counts.schema[name] for name in (TIME, GROUP)]:
         return _nothing("records and counts have times or group numbers of different types")
     if any(table[name].null_count() for table in (tables.records, tables.counts) for name in (TIME, GROUP)):

@@ -107,10 +107,10 @@ class KPAnonymity(Guarantee):
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """The weakest verdict; if all hold, the smallest envelope of one shard is not that of the union."""
-        found = super().merge(verdicts)
-        if not found.holds or len(verdicts) == 1:
-            return found
-        return replace(found, note=f"smallest group of a pattern; of an envelope it is at least the {self.k} required")
+        merged = super().merge(verdicts)
+        if not merged.holds or len(verdicts) == 1:
+            return merged
+        return replace(merged, note=f"smallest group of a pattern; of an envelope it is at least the {self.k} required")
 
     def _weakness(self, verdict: Verdict) -> tuple[float, ...]:
         """Envelopes are judged before patterns."""

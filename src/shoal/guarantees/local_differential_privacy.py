@@ -143,11 +143,11 @@ def _account(entry: Any) -> DeviceAccount:
     names = {f.name for f in fields(DeviceAccount)}
     if not isinstance(entry, DeviceAccount) and (not isinstance(entry, Mapping) or set(entry) != names):
         raise ParameterError("accounting needs scheme, mechanism, instants, reports and window for each account.")
-    found = entry if isinstance(entry, DeviceAccount) else DeviceAccount(**entry)
+    account = entry if isinstance(entry, DeviceAccount) else DeviceAccount(**entry)
     try:
-        window = Fraction(found.window)
+        window = Fraction(account.window)
     except (TypeError, ValueError, ZeroDivisionError):
         raise ParameterError("The window of an account must be a fraction, such as '1/48'.") from None
-    if window <= 0 or min(found.instants, found.reports) < 1:
+    if window <= 0 or min(account.instants, account.reports) < 1:
         raise ParameterError("An account needs a window above 0, and at least one instant and one report.")
-    return found
+    return account

@@ -164,10 +164,10 @@ class ShownSets:
 
     def _shown(self, counts: pl.DataFrame, sensitive: str) -> dict[tuple[object, ...], frozenset[str | None]]:
         """The values of each time and group."""
-        found: dict[tuple[object, ...], set[str | None]] = {}
+        shown: dict[tuple[object, ...], set[str | None]] = {}
         for key, value in zip(_keys(counts), counted_texts(counts[sensitive]), strict=True):
-            found.setdefault(key, set()).add(value)
-        return {key: frozenset(some) for key, some in found.items()}
+            shown.setdefault(key, set()).add(value)
+        return {key: frozenset(some) for key, some in shown.items()}
 
     def _fails(self, measured: int, row: int | None, why: str) -> Verdict:
         return Verdict("does not hold", measured, self._m, row, why)
@@ -177,7 +177,7 @@ class ShownSets:
         return {"sets": [sorted(some) for some in self._sets], "subjects": self._of_subject}
 
     def restore(self, facts: Mapping[str, Any]) -> None:
-        """Become what the facts were taken from."""
+        """Restore what the facts were taken from."""
         self._sets = {frozenset(some): number for number, some in enumerate(facts["sets"])}
         self._of_subject = {name: int(number) for name, number in facts["subjects"].items()}
         if not all(0 <= number < len(facts["sets"]) == len(self._sets) for number in self._of_subject.values()):

@@ -132,7 +132,7 @@ class NLKAnonymity(Guarantee):
         )
 
     def check(self, published: Judged, limit: int = WORK_LIMIT) -> Verdict:
-        """Search all series and all sets of n instants, exactly; at most `limit` sets are looked at one by one.
+        """Search all series and all sets of n instants, exactly; at most `limit` sets are examined one by one.
 
         `measured` is the number of inferred instants of the witness if there is a breach; otherwise a number proven
         never to be exceeded: if it holds, at most l - n - 1, and if the limit ran out, more than that.

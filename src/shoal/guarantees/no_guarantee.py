@@ -49,8 +49,8 @@ class NoGuarantee(Guarantee):
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Never holds: what attacks achieve in the union is not known from its parts."""
-        found = super().merge(verdicts)
-        return _unknown(float(found.required), "risks are judged once, over all shards") if found.holds else found
+        merged = super().merge(verdicts)
+        return _unknown(float(merged.required), "risks are judged once, over all shards") if merged.holds else merged
 
     def judge(self, risks: Mapping[str, Risk], limit: float | None) -> Verdict:
         """Compare the upper end of each measured interval with the limit."""

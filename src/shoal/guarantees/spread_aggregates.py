@@ -110,9 +110,9 @@ def conclude(parts: Sequence[AggregatePart], size: int, share: float, within: fl
     Parameters
     ----------
     parts
-        Of all shards.
+        Those of all shards.
     size, share
-        Of the rule.
+        As in the rule.
     within
         By how much a published mean may differ from the exact one, because it was rounded.
     """

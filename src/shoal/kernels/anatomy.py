@@ -4,19 +4,19 @@
         a new group takes one record of each of the l values with most records left, ties by value
     each record that is left joins a group without its value
 
-Let n = q·l + r with r < l, and no value have more than q records, which is what l-eligible says. Then
+Let n = q·l + r with r < l, and no value have more than q records, which is what l-eligible means. Then
 
 (a) exactly q groups are formed. Say q is the number of groups still to come and n the records left. No value ever has
     more than q + 1 left, and the set E of those with q + 1 has at most r values: at first it is empty. While q >= 1,
     values have at least n - |E| >= q·l records if no more than q are counted of each, so at least l values have some.
     All of E are taken, being the largest. If F values have q left and more than l - |E| of them, then
     q·l + r >= (|E| + |F|)·q + |E|, so |E| + (|E| + |F| - l) <= r: again at most r values have more than the q - 1
-    groups to come. In the end q = 0, so that
+    groups to come. At the end q = 0, so that
 (b) each value has at most one record left, and r are left in all;
-(c) such a value stands in at most q - 1 of the q groups, so one is free, and no group takes a value twice.
+(c) such a value is in at most q - 1 of the q groups, so one is free, and no group takes a value twice.
 
-Every group has l or more records, all of different values. Which record of a value is taken, and which free group, is
-random; the randomness is passed in. Values wait in a heap: O(n log values).
+Every group has l or more records, all of different values. The choice of the record of a value, and of the free group,
+is random; the randomness is passed in. Values are kept in a heap: O(n log values).
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def anatomy_groups(codes: Ints, n_values: int, l: int, order: Ints, luck: Floats
     """The group of each record, numbered as they are formed.
 
     `codes` are the values, from 0 to n_values - 1. For each value, the last record in `order`, a permutation, is taken
-    first. `luck` has l - 1 numbers in [0, 1): the i-th record left over takes the group at that share of the free ones.
+    first. `luck` has l - 1 numbers in [0, 1): the i-th leftover record joins the group at that share of the free ones.
     """
     n = codes.shape[0]
     groups = np.full(n, -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Short names of the arrays that kernels take and give, and how groups are numbered."""
+"""Types of the arrays that kernels take and return, and the numbering of groups."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,9 +1,9 @@
-"""Search long for groups of at least k rows with the lowest loss: annealing over moves, swaps, deaths and births.
+"""Groups of at least k rows with low loss, by a long search: annealing over moves, swaps, deaths and births.
 
     loss(groups) = sum over groups G of P(G) / |G|,    P(G) = sum over pairs i < j in G of |x[i] - x[j]|^2
 
-which is the sum of squared distances to the group means, so that the search needs distances between rows only: a row
-may have any number of columns. With T(i, G) = sum over j in G of |x[i] - x[j]|^2,
+which is the sum of squared distances to the group means. So the search needs distances between rows only, and a row may
+have any number of columns. With T(i, G) = sum over j in G of |x[i] - x[j]|^2,
 
     move i: A -> B          P(A) - T(i, A)                            P(B) + T(i, B)
     swap i in A, j in B     P(A) - T(i, A) + T(j, A) - |x[i]-x[j]|^2  P(B) - T(j, B) + T(i, B) - |x[i]-x[j]|^2
@@ -13,7 +13,7 @@ may have any number of columns. With T(i, G) = sum over j in G of |x[i] - x[j]|^
 A proposal starts from a random row and one of its nearest rows, where nearer rows are more likely. One that raises the
 loss by d is accepted with probability exp(-d / (t h)), where h is the loss per row of the groups concerned: dense and
 sparse regions are annealed at their own scale, and t means the same for all data. t falls geometrically, a few times
-over. No group is ever below k. Sums are renewed from the members at the start of each round.
+over. No group is ever below k. Sums are computed again from the members at the start of each round.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ from shoal.kernels.refine import refine_groups
 
 HOT, COLD = 0.6, 0.04  # t at the start and the end of an annealing
 CYCLES = (0.2, 0.5, 1.0)  # after which share of the rounds each annealing ends; the longest usually wins
-PROPOSALS = 20_000  # in a round, at one temperature
+PROPOSALS = 20_000  # per round, which has one temperature
 LARGEST_BLOCK = 5000  # rows annealed together; the distances between them are held in memory
 N_NEAR = 30  # rows
 MOST_EVALUATIONS = 10**9  # of the local search at the end of an annealing
@@ -83,7 +83,7 @@ def _total(s: _State, row: int, g: int) -> float:
 
 @njit(cache=True)
 def _transfer(s: _State, row: int, g: int) -> None:
-    """Move a row from its group to G, P of both included."""
+    """Move a row from its group to G, and update P of both."""
     a = s.labels[row]
     s.sums[a] -= _total(s, row, a)
     s.sums[g] += _total(s, row, g)
@@ -240,7 +240,7 @@ def _state(y: Floats, labels: Ints, k: int, seed: int) -> _State:
 
 
 def _best_in_block(y: Floats, start: Ints, k: int, rounds: int, seed: int, done_rows: Ints) -> Ints:
-    """Anneal, a few times, and refine; `done_rows` grows by the rows, in step with the rounds."""
+    """Anneal, a few times, and refine; `done_rows` counts up by the number of rows, in step with the rounds."""
 
     def refined(labels: Ints) -> tuple[float, Ints]:
         better, _ = refine_groups(y, renumber(labels), k, MOST_EVALUATIONS)
@@ -285,8 +285,8 @@ def _blocks(means: Floats, sizes: Ints) -> list[Ints]:
 def best_groups(x: Floats, k: int, proposals: int, seed: int, done: Ints | None = None) -> Ints:
     """The groups of at least k rows with the lowest loss found, never above refined MDAV's.
 
-    `proposals` counts them per row, and is rounded up to whole rounds of 20 000. The same `proposals` and `seed` give
-    the same groups. Above 5 000 rows, MDAV's groups are annealed in blocks of neighbours, one after another, and
+    `proposals` is their number per row; it is rounded up to whole rounds of 20 000. The same `proposals` and `seed`
+    give the same groups. Above 5 000 rows, MDAV's groups are annealed in blocks of neighbours, one after another, and
     refined together. x is complete and has at least k rows; labels are numbered in the order of their first rows.
     """
     n = x.shape[0]
@@ -297,14 +297,14 @@ def best_groups(x: Floats, k: int, proposals: int, seed: int, done: Ints | None 
     n_groups = int(labels.max()) + 1
     blocks = _blocks(means_and_loss(y, labels, n_groups)[0], np.bincount(labels))
     seeds = np.random.SeedSequence(seed).generate_state(len(blocks), np.uint64)
-    found = np.empty(n, dtype=np.int64)
+    groups_of_rows = np.empty(n, dtype=np.int64)
     counted = np.zeros(1, dtype=np.int64) if done is None else done
     for b, groups in enumerate(blocks):
         rows = np.flatnonzero(np.isin(labels, groups))
         rounds = -(-proposals * rows.shape[0] // PROPOSALS)
         part = _best_in_block(y[rows], renumber(labels[rows]), k, rounds, int(seeds[b]), counted)
-        found[rows] = part + b * n
-    found = renumber(found)
+        groups_of_rows[rows] = part + b * n
+    groups_of_rows = renumber(groups_of_rows)
     if len(blocks) > 1:
-        found, _ = refine_groups(y, found, k, MOST_EVALUATIONS)
-    return found
+        groups_of_rows, _ = refine_groups(y, groups_of_rows, k, MOST_EVALUATIONS)
+    return groups_of_rows

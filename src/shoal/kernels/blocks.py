@@ -3,16 +3,16 @@
     cut the rows into blocks of neighbours;  in each block: MDAV, then moves and swaps between near groups
     repeat a few times:  cut the groups into other blocks, with borders elsewhere;  in each: moves and swaps
 
-Where a few coordinates hold nearly all of the spread (flat rows), borders cost more than elsewhere, and MDAV by an
-index is fast: there it works in much larger blocks, and the first round does nothing else.
+If a few coordinates hold nearly all of the spread (flat rows), borders cost more than otherwise, but MDAV with an index
+is fast. Then MDAV works in much larger blocks, and the first round does nothing else.
 
 One thread works on a block, using only its own rows, and the borders depend only on the rows: the groups are the same
 for any number of threads. A round never raises the loss. Up to `MOST_IN_BLOCK` rows there is one block and no border,
 so one round.
 
-Cuts go through the leading coordinates of the rows, at right angles to the widest direction of what is cut in the first
-round, and to a random mixture later, in which wide directions weigh most. Sums are einsum's: the rounding of a matrix
-product depends on threads.
+Cuts are made in the leading coordinates of the rows: in the first round, at right angles to the widest direction of the
+part that is cut; later, to a random mixture in which wide directions weigh most. Sums use einsum, because the rounding
+of a matrix product depends on threads.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,14 @@ from shoal.kernels.refine import refine_near
 
 MOST_IN_BLOCK = 4000  # rows
 LEAST_GROUPS_IN_BLOCK = 100  # where groups are large, a block has more rows
-N_NEAR = (12, 16, 16, 24)  # groups looked at in each round: borders are far from final in the first
+N_NEAR = (12, 16, 16, 24)  # near groups tried in each round: fewer in the first, when borders are far from final
 FLAT = 0.9  # share of the spread that the coordinates of flat rows hold
 MOST_IN_FLAT_BLOCK = 50_000  # rows, where MDAV begins
 N_NEAR_IF_FLAT = (0, 12, 16, 24)
 FIRST_CUTS = (0.5, 0.3, 0.4, 0.45)  # share of the rows below the first cut of each round
 N_COORDINATES = 8
-_SAMPLE = 4096, 1_000_000  # rows that choose the coordinates, and their values, at most
-_FEWEST = 256  # such rows
+_SAMPLE = 4096, 1_000_000  # rows that determine the coordinates, and their values, at most
+_FEWEST = 256  # such rows, at least
 _ITERATIONS = 8
 
 Start = Callable[[Floats, Ints], Ints]
@@ -42,7 +42,7 @@ def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: In
     """Group label of each row, numbered in the order of first rows.
 
     `start(rows of x, done)` forms the groups of a block, of at least k each. `max_evaluations` bounds the moves and
-    swaps looked at, per row and round. x is complete, with at least k rows; `done[0]` counts rows for a progress bar.
+    swaps evaluated, per row and round. x is complete, with at least k rows; `done[0]` counts rows for a progress bar.
     """
     n = x.shape[0]
     most = max(MOST_IN_BLOCK, LEAST_GROUPS_IN_BLOCK * k)
@@ -59,21 +59,21 @@ def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: In
             def work(rows: Ints, turn: int = turn, n_near: int = n_near, before: Ints = labels) -> Ints:
                 y = x[rows]
                 given = renumber(before[rows]) if turn else start(y, np.zeros(1, dtype=np.int64))
-                found = refine_near(y, given, k, max_evaluations * rows.shape[0], n_near) if n_near else given
+                refined = refine_near(y, given, k, max_evaluations * rows.shape[0], n_near) if n_near else given
                 done[0] += rows.shape[0] // len(N_NEAR)
-                return found
+                return refined
 
-            found, n_groups = np.empty(n, dtype=np.int64), 0
+            merged, n_groups = np.empty(n, dtype=np.int64), 0
             for rows, part in zip(blocks, pool.map(work, blocks), strict=True):
-                found[rows] = n_groups + part
+                merged[rows] = n_groups + part
                 n_groups += int(part.max()) + 1
-            labels = found
+            labels = merged
     done[0] = n
     return renumber(labels)
 
 
 def _coordinates(x: Floats) -> tuple[Floats, float]:
-    """Coordinates of the rows along (nearly) the directions in which a sample is spread most; their share of it."""
+    """Coordinates of the rows along (nearly) the directions in which a sample is spread most; and their share of it."""
     most_rows, most_values = _SAMPLE
     sample = x[:: -(-x.shape[0] // max(min(most_rows, most_values // x.shape[1]), _FEWEST))]
     scale = max(float(np.abs(sample).max()), np.finfo(np.float64).tiny)  # squares stay within the range of float64
@@ -113,7 +113,7 @@ def _blocks(coordinates: Floats, labels: Ints, k: int, most: int, turn: int) -> 
 
 
 def _cut(points: Floats, weights: Ints, k: int, most: int, turn: int) -> list[Ints]:
-    """Points in parts of about equal weight, at most `most`; all but one a multiple of k where each point weighs 1."""
+    """Points in parts of about equal weight, at most `most`; if each weighs 1, all parts but one are multiples of k."""
     random = np.random.default_rng(turn)
     parts, waiting = [], [np.arange(points.shape[0])]
     while waiting:

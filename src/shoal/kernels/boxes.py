@@ -1,9 +1,9 @@
-"""Which coarse record of its snapshot each row lies in.
+"""The coarse record, or box, of its snapshot that each row lies in.
 
     row i lies in box b   iff   low[b, a] <= ranks[i, a] <= high[b, a]   for every attribute a, and
                                 ranks[i, a] is in the list of b and a if there is one
 
-Everything is a rank among the different values, missing lowest, so that equality is equality of whole numbers.
+All values are ranks among the different values, missing lowest, so that equality is equality of whole numbers.
 """
 
 import numpy as np
@@ -19,12 +19,12 @@ NOWHERE, TWICE = -1, -2
 def boxes_of_rows(
     ranks: Ints, first: Ints, last: Ints, low: Ints, high: Ints, lists: Ints, starts: Ints, items: Ints
 ) -> Ints:
-    """For each row its box among those from `first` to before `last`, NOWHERE or TWICE.
+    """For each row, its box among `first`, ..., `last` - 1; NOWHERE or TWICE instead.
 
     `items[starts[m] : starts[m + 1]]` is the list m, ascending; `lists[b, a]` is the list of a box, -1 for a range.
     """
     n, n_attributes = ranks.shape
-    found = np.full(n, NOWHERE, dtype=np.int64)
+    boxes = np.full(n, NOWHERE, dtype=np.int64)
     for i in range(n):
         for b in range(first[i], last[i]):
             inside = True
@@ -35,11 +35,11 @@ def boxes_of_rows(
                 if not inside:
                     break
             if inside:
-                if found[i] != NOWHERE:
-                    found[i] = TWICE
+                if boxes[i] != NOWHERE:
+                    boxes[i] = TWICE
                     break
-                found[i] = b
-    return found
+                boxes[i] = b
+    return boxes
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""Groups of rows with a similar mean, variance or other single number: the yardsticks a real grouping has to beat.
+"""Groups of rows with a similar mean, variance or other single number: the baselines a real grouping has to beat.
 
     order the rows by (statistic, row); cut k at a time from the smallest; the last group takes the rest, k to 2k - 1
 

@@ -1,10 +1,10 @@
-"""The rows nearest to each of some others by dynamic time warping, all of them where several are equally near.
+"""The rows nearest to each target row by dynamic time warping; all of them if several are equally near.
 
     D(0, 0) = (a[0] - b[0])^2,   D(i, j) = (a[i] - b[j])^2 + min(D(i-1, j), D(i, j-1), D(i-1, j-1)),   |i - j| <= band
 
-and the distance is D at the two ends, over rows of equal length. Two rows are abandoned as soon as every path so far
-costs more than the second best; a row is skipped if its distance to the other's envelope already does (Keogh's bound).
-Neither changes the result. No gaps.
+The distance of two rows of length n is D(n - 1, n - 1); all rows have the same length and no gaps. A comparison stops
+as soon as every path so far costs more than the second smallest distance; a row is skipped if its distance to the
+other's envelope (Keogh's bound) already does. Neither changes the result.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ CHUNK = 16  # targets one thread takes at a time
 
 @njit(cache=True, nogil=True)
 def warped(a: Floats, b: Floats, band: int, limit: float, before: Floats, now: Floats) -> float:
-    """The distance, or infinity where it exceeds the limit for sure; the last two are for work."""
+    """The distance, or infinity if it certainly exceeds the limit; `before` and `now` are work space."""
     n = a.shape[0]
     before[:] = np.inf
     for i in range(n):
@@ -75,7 +75,7 @@ def _nearest(x: Floats, y: Floats, band: int, start: int, stop: int) -> tuple[Fl
             bounds[j] = _outside(y[j], low, high)
         best, second = np.inf, np.inf
         n_near = 0
-        # Promising rows first, so that the others are given up early; ties are put in order afterwards.
+        # Promising rows first, so that the others are abandoned early; ties are put in order afterwards.
         for j in np.argsort(bounds, kind="mergesort"):
             # The bound is summed in another order than the distance: leave room for rounding.
             if bounds[j] * (1.0 - 1e-9) > second:
@@ -100,6 +100,7 @@ def _nearest(x: Floats, y: Floats, band: int, start: int, stop: int) -> tuple[Fl
 
 
 def nearest_by_warping(x: Floats, y: Floats, band: int) -> tuple[Floats, Ints, Ints]:
-    """For each row of x the two distances (rows, 2); where its nearest rows begin in the list; and this list."""
+    """For each row of x: its nearest and next distance (rows, 2), where its nearest rows begin in a list, and the
+    list."""
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     return in_chunks(len(x), _nearest, x, y, band, chunk=CHUNK)

@@ -1,13 +1,13 @@
-"""MDAV-generic by index: the groups of `mdav_groups`, bit for bit, without measuring most distances.
+"""MDAV-generic with an index: the groups of `mdav_groups`, bit for bit, without measuring most distances.
 
-For complete rows, one per subject. Four things are exact although they are cheap:
+For complete rows, one per subject. The shortcuts are exact:
 
-- the nearest and the farthest rows come from `search_index`, which measures every row its bounds cannot rule out;
-- the mean of what is left is a running sum, off by a known error; where that could decide which row is farthest, the
-  mean is summed again in row order, as the definition does it;
-- the row farthest from it is taken from the `outskirts` as long as these must contain it;
+- the nearest and the farthest rows come from `search_index`, which measures every row that its bounds cannot rule out;
+- the mean of the remaining rows is a running sum with a known error; if the error could decide which row is farthest,
+  the mean is summed again in row order, as in the definition;
+- the row farthest from the mean is taken from the `outskirts` as long as these must contain it;
 - when three tenths of a large index are gone, or the remaining rows lie much closer together, it is rebuilt around the
-  rest, and the last rows go through `mdav_groups` itself, as do rows whose squares would leave the range of float64.
+  rest; the last rows go through `mdav_groups` itself, as do rows whose squares would leave the range of float64.
 """
 
 import numpy as np
@@ -38,11 +38,11 @@ from shoal.kernels.search_index import (
     room_for,
 )
 
-SMALL = 600  # rows for which an index does not pay, least of all when it has to be compiled first
-_FEW = 60  # rows for which one that is there does not
-_LASTING = 4096  # rows for which it is not rebuilt
-_COARSE = 4.0  # how much shorter than the longest row once was all may be before its steps are too coarse for them
-_PAYING = 8  # pairs found in about the time of building an index
+SMALL = 600  # rows up to which an index does not pay, least of all if it has to be compiled first
+_FEW = 60  # rows up to which an existing index does not pay
+_LASTING = 4096  # rows up to which it is not rebuilt
+_COARSE = 4.0  # when all rows are this much shorter than the longest once was, the steps of the index are too coarse
+_PAYING = 8  # pairs of groups that take about as long as building an index
 _ROUNDING = 2.0**-52
 _RANGE = (1e-140, 1e140)  # lengths whose squares are safe
 
@@ -50,7 +50,7 @@ _RANGE = (1e-140, 1e140)  # lengths whose squares are safe
 def fast_mdav_groups(x: Floats, k: int, done: Ints, threads: int = 1) -> Ints:
     """Group label of each row, groups numbered in the order they are formed.
 
-    `threads` share the building of an index, nothing else: single steps are too short. The groups do not depend on it.
+    Only the building of an index uses `threads`: other steps are too short. The groups do not depend on their number.
     """
     labels = np.full(len(x), -1)
     n_groups = 0
@@ -130,7 +130,7 @@ def _take_pairs(
                 # The second group grows around the row farthest from the first centre.
                 n_far = keep_far(x, room, n_far, centre, frame.scale, leaves.last_error)
                 opposite = farthest_of(x, room.far[:n_far], x[centre])
-                if labels[opposite] >= 0:  # only where all are equally far
+                if labels[opposite] >= 0:  # only if all are equally far
                     n_far = find_candidates(leaves, at, centre, none, one, leaves.error, leaves.last_error, room)[1]
                     opposite = farthest_of(x, room.far[:n_far], x[centre])
                 centre = opposite

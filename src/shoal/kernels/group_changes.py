@@ -1,4 +1,4 @@
-"""What a change of the groups does to the loss, exactly, and the best change between two or three groups.
+"""The exact change of the loss when groups change, and the best change between two or three groups.
 
     loss(groups) = sum over groups G, over i in G of |x[i] - m(G)|^2,    m(G) the mean of G
 
@@ -10,8 +10,8 @@ With a, b the sizes of A and B:
     cycle i: A -> B, j: B -> C, l: C -> A    r(B, j, i) + r(C, l, j) + r(A, i, l)
     dissolve A                     the moves of its members one after another, each to the group where it costs least
 
-Means are summed again from the members, in row order, after every change: no drift. Among gains that are equal up to
-rounding, the first by position is taken.
+Means are summed again from the members, in row order, after every change, so they do not drift. Among gains that are
+equal up to rounding, the first by position is taken.
 """
 
 from typing import NamedTuple
@@ -89,7 +89,7 @@ def relabel(s: State, row: int, g: int) -> None:
 
 @njit(cache=True)
 def _rounding(terms: float, noise: float) -> float:
-    """What a gain may be by rounding alone, given the sum of the squared distances it was computed from."""
+    """The largest gain that rounding alone can show, given the sum of the squared distances it was computed from."""
     return float(1e-12 * terms + noise * (np.sqrt(terms) + noise))
 
 
@@ -97,7 +97,7 @@ def _rounding(terms: float, noise: float) -> float:
 def are_apart(s: State, a: int, b: int, k: int) -> bool:
     """True if no move and no swap between the two groups can help.
 
-    A swap cannot when the balls around the means that hold the rows do not touch and both have two rows or more.
+    No swap can if the balls around the means that hold the rows do not touch and both groups have two rows or more.
     """
     n_a = s.sizes[a]
     n_b = s.sizes[b]
@@ -113,7 +113,7 @@ def are_apart(s: State, a: int, b: int, k: int) -> bool:
 def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, room: Floats) -> tuple[int, int]:
     """The pair (i of A or -1, j of B or -1) whose move or swap lowers the loss most; (-1, -1) if none does.
 
-    `rows_b` and `room` (3, rows) are written over.
+    `rows_b` and `room` (3, rows) are work space.
     """
     n_a = s.sizes[a]
     n_b = s.sizes[b]
@@ -171,7 +171,7 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, ro
 
 @njit(cache=True)
 def _replacements(s: State, a: int, b: int, exact: bool, table: Floats) -> None:
-    """table[p, q] = r(A, p-th row of A, q-th row of B), or at most that with the way over m(A) for |x[i] - x[j]|."""
+    """table[p, q] = r(A, p-th row of A, q-th row of B); if not exact, a lower bound: |x[i] - x[j]| goes over m(A)."""
     j = s.first[b]
     for q in range(s.sizes[b]):
         to_a = distance(s.y[j], s.means[a])

@@ -1,9 +1,9 @@
 """The mean of each group at each instant and channel, if enough subjects were observed there.
 
-    mean(g, c) = sum of the observed x[i, c], i in g / number of them;  missing where they are of fewer than k subjects
+    mean(g, c) = sum of the observed x[i, c], i in g / number of them;  missing if they come from fewer than k subjects
 
-A mean over fewer than k subjects would reveal something about one of them. Sums run in row order. One thread: memory
-bandwidth is the limit, and starting others takes longer than a small panel.
+A mean over fewer than k subjects would reveal something about one of them. Sums run in row order. There is one thread:
+memory bandwidth is the limit, and for a small panel starting more threads takes longer than the work.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def _means(x: Floats, members: Ints, starts: Ints, numbers: Ints, widths: Ints, 
 
 
 def group_means(x: Floats, labels: Ints, subjects: Ints, k: int) -> Floats:
-    """Every row replaced by the mean of its group; labels and subjects count from 0 without holes."""
+    """Replace every row by the mean of its group; labels and subjects count from 0 without holes."""
     # Sorting is left to numpy: compiling it into the kernel would take 15 seconds on the first run.
     members = np.argsort(labels, kind="stable")  # stable: members stay in row order
     starts = np.concatenate([[0], np.cumsum(np.bincount(labels))])

@@ -10,19 +10,19 @@
                split every group of 2k rows or more; the others stay
 
 This is Algorithm 1 of paper 5. P and Q have k rows from the start and are never merged, so a split gives at least two
-groups and the recursion ends. Where all rows of D are alike they are cut in row order, k at a time: Algorithm 1 would
-get there too, but k rows per level of recursion.
+groups and the recursion ends. If all rows of D are equal, they are cut in row order, k at a time: Algorithm 1 would
+get there too, but with k rows per level of recursion.
 
 A group is named by its lowest row. Ties go to the smallest (p, q), to the lowest row near p and q, and to the smallest
 (A, B) with A < B; mean(A u B) = (|A| mean(A) + |B| mean(B)) / (|A| + |B|) in this order. Groups are numbered as split
 visits them, lowest row first. No fastmath, sums from left to right: the result is the same for any number of threads
 and equal to the naive one bit for bit.
 
-How it stays exact without a matrix of distances. Each group below k keeps a short list of its nearest groups, and the
-distance beyond which the others lie. A merged group is offered to all lists; the groups it is made of drop out. A list
-is rebuilt only if it is empty and nothing nearer than its "beyond" is left to merge. A search reads a sketch of each
-mean before the mean itself: coordinates along orthonormal directions and the length of what they leave out. Sketches
-are never farther apart than the means, so a sketch may rule a group out, never in.
+It stays exact without a matrix of distances. Each group below k keeps a short list of its nearest groups, and the
+distance beyond which the others lie. A merged group is offered to all lists; its two parts drop out. A list is rebuilt
+only if it is empty and nothing nearer than its "beyond" is left to merge. A search reads a sketch of each mean before
+the mean itself: coordinates along orthonormal directions, and the length of what they leave out. Sketches are never
+farther apart than the means, so a sketch may rule a group out, never in.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ LISTED = 6  # nearest groups a small group keeps
 BLOCK = 256  # groups whose sketches are looked at together
 STEP = 16  # columns between two checks whether a distance is already too large
 PARTS = 64  # pieces of work for the threads
-CROWD = 100_000  # pairs to look at from which threads pay
+CROWD = 100_000  # pairs to examine from which threads pay
 TINY = 1e-280  # far above what underflow can do to a squared distance
 ALMOST = 1.0 + 1e-5  # see _margin
 
@@ -46,7 +46,7 @@ ALMOST = 1.0 + 1e-5  # see _margin
 class WardLevel(NamedTuple):
     """The groups of one level of the recursion, in order of their lowest row; those merged into another have size 0.
 
-    Every merge makes a group with a new number, so that a list can hold numbers of groups that are no more.
+    Every merge makes a group with a new number, so that lists may hold numbers of groups that no longer exist.
     """
 
     means: Floats
@@ -59,7 +59,7 @@ class WardLevel(NamedTuple):
     beyond: Floats  # no group outside the list is before this distance and row; -1 for k rows or more
     beyond_row: Ints
     row: Ints  # by number: the lowest row
-    place: Ints  # by number: where it is in the arrays above, -1 if it is no more
+    place: Ints  # by number: where it is in the arrays above, -1 if it no longer exists
     longest: Floats  # squared distance of the means from the centre, one number
 
     def without_empty(self) -> "WardLevel":
@@ -195,7 +195,7 @@ def _most_distant_of(
 ) -> tuple[float, int, int]:
     """The largest distance, at least `floor`, of a row part, part + parts, ... to a later one, and the two rows.
 
-    `x` comes by falling `radius`, the distance to any one point, and `rows` has the row numbers. No pair is farther
+    `x` is sorted by falling `radius`, the distance to any one point, and `rows` has the row numbers. No pair is farther
     apart than the sum of its radii, which ends the search for partners.
     """
     n, n_columns = x.shape
@@ -250,7 +250,7 @@ def _draw_sketches(groups: WardLevel, start: int, stop: int, centre: Floats, dir
 
 @njit(cache=True)
 def _margin(groups: WardLevel) -> float:
-    """What to take off the squared distance of two sketches, so that it is no more than that of the means times ALMOST.
+    """What to subtract from the squared distance of two sketches, so that it is at most ALMOST times that of the means.
 
     Rounding, and directions that are not quite orthonormal, put a sketch off by s or less: 64 (columns + 16) 2^-52 of
     the longest distance from the centre. And (u + s)^2 <= (1 + 1e-6) u^2 + (1 + 1e6) s^2.
@@ -262,7 +262,7 @@ def _margin(groups: WardLevel) -> float:
 
 @njit(cache=True)
 def _enlist(groups: WardLevel, a: int, b: int, distance: float) -> None:
-    """Put b where it belongs in the list of a, if it does."""
+    """Insert b into the list of a, if it belongs there."""
     near, apart = groups.near[a], groups.apart[a]
     number = groups.number[b]
     row = groups.row[number]
@@ -289,7 +289,7 @@ def _enlist(groups: WardLevel, a: int, b: int, distance: float) -> None:
 
 @njit(cache=True)
 def _look_around(groups: WardLevel, a: int, k: int, offer: bool) -> None:
-    """Make the list of a again if a is small; put a on the lists of others if it is on offer."""
+    """Rebuild the list of a if a is small; with `offer`, put a on the lists of others."""
     means, sizes, sketches, beyond = groups.means, groups.sizes, groups.sketches, groups.beyond
     n_columns = means.shape[1]
     margin = _margin(groups)
@@ -335,7 +335,7 @@ def _search(groups: WardLevel, wanted: Ints, k: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _merge(groups: WardLevel, centre: Floats, directions: Floats, k: int, new: int, merged_into: Ints) -> int:
-    """Merge until no group is small, or so many are gone that the arrays should close up; return the next number."""
+    """Merge until no group is small, or until enough are gone to compact the arrays; return the next number."""
     means, sizes, number, place = groups.means, groups.sizes, groups.number, groups.place
     near, apart, listed = groups.near, groups.apart, groups.listed
     n_groups, n_columns = means.shape

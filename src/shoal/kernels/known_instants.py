@@ -1,10 +1,10 @@
-"""The published series nearest to a few known readings, and the instants at which knowing them hurts most.
+"""The published series nearest to a few known readings, and the instants at which known readings do most harm.
 
     d(i, j) = mean of (x[i, p, c] - y[t, c, j])^2 over known points p at t = place[i, p] + shift, and channels c
 
-with the smallest over shifts from -s to s where the clock is uncertain. Points where either side is missing are left
-out; with none left the distance is infinite. Published series are laid out (instants, channels, series), so that all
-series at one instant lie side by side.
+With an uncertain clock, the distance is the smallest over shifts from -s to s. Points where either side is missing are
+left out; if none are left, the distance is infinite. Published series are laid out (instants, channels, series), so
+that all series at one instant are adjacent.
 """
 
 import numpy as np
@@ -55,10 +55,9 @@ def _nearest_at(x: Floats, places: Ints, y: Floats, shift: int, start: int, stop
 
 
 def nearest_at(x: Floats, places: Ints, y: Floats, shift: int) -> tuple[Floats, Ints, Ints]:
-    """For each target the distances of the nearest and the next series at its places; and the nearest, by start.
+    """For each target: the nearest and the next distance at its places, where its nearest series begin, and their list.
 
-    `x` is (targets, points, channels). A place that is not in use has a missing reading,
-    and lies out of reach.
+    `x` is (targets, points, channels). A place that is not used has a missing reading and is out of range.
     """
     return in_chunks(len(x), _nearest_at, x, places, y, shift)
 
@@ -86,9 +85,9 @@ def _tell(near: Ints, y: Floats, x: Floats, known: Bools, within: float, right: 
 
 @njit(cache=True, nogil=True)
 def told_instants(start: Ints, which: Ints, y: Floats, x: Floats, known: Bools, within: float) -> Ints:
-    """At how many instants outside the known ones all candidates show one value, and that is the target's.
+    """Number of instants, outside the known ones, at which all candidates have the same value and it is the target's.
 
-    Right is a value within `within` times the size of the reading; `x` is (targets, instants, channels).
+    A value is right if it is within `within` times the size of the reading; `x` is (targets, instants, channels).
     """
     told = np.zeros(len(start) - 1, dtype=np.int64)
     right = np.empty(y.shape[0], dtype=np.bool_)
@@ -100,7 +99,7 @@ def told_instants(start: Ints, which: Ints, y: Floats, x: Floats, known: Bools, 
 
 @njit(cache=True, nogil=True)
 def _chance(total: Floats, n_both: Ints, sizes: Ints, own: Ints) -> tuple[float, float]:
-    """The share of own rows among those nearest; and how much further the next row that is not own is."""
+    """The share of own rows among the nearest; and how much farther than the nearest own row the next other row is."""
     best = np.inf
     other = np.inf
     rows = 0
@@ -126,10 +125,10 @@ def _chance(total: Floats, n_both: Ints, sizes: Ints, own: Ints) -> tuple[float,
 
 @njit(cache=True, nogil=True)
 def greedy_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: int) -> tuple[Ints, float]:
-    """Up to n instants, each the one that raises the target's chance most, and the chance they give.
+    """Up to n instants, each of which raises the target's chance most; and the chance they give.
 
-    Of equal chances the one with the larger margin, of equal margins the first. Ends where `most` is reached, which no
-    choice exceeds. `x` is one target (instants, channels).
+    Of equal chances, the one with the larger margin is taken; of equal margins, the first. It ends when `most` is
+    reached, which no choice exceeds. `x` is one target (instants, channels).
     """
     n_instants, n_channels, m = y.shape
     chosen = np.full(n, -1, dtype=np.int64)
@@ -151,7 +150,7 @@ def greedy_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n
                 best, best_margin, at = chance, margin, t
                 if best >= most:
                     break
-        # Knowing less than n may be knowing more: a further reading can lead astray.
+        # Fewer than n may be more useful: a further reading can mislead.
         if at < 0 or (p > 0 and best < reached):
             break
         chosen[p] = at
@@ -166,7 +165,7 @@ def greedy_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n
 
 @njit(cache=True, nogil=True)
 def best_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: int) -> tuple[Ints, float]:
-    """The n instants with the largest chance among all sets of n, the first of equal ones; (instants, channels)."""
+    """The n instants with the largest chance among all sets of n, the first of equal sets; `x` (instants, channels)."""
     n_instants, n_channels, m = y.shape
     chosen, chance = np.full(n, -1, dtype=np.int64), -1.0
     total, n_both = np.zeros((n + 1, m)), np.zeros((n + 1, m), dtype=np.int64)
@@ -188,9 +187,9 @@ def best_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: 
             at[p + 1] = t
             p += 1
             continue
-        found, _ = _chance(total[n], n_both[n], sizes, own)
-        if found > chance:
-            chance = found
+        trial, _ = _chance(total[n], n_both[n], sizes, own)
+        if trial > chance:
+            chance = trial
             chosen[:] = at
             if chance >= most:
                 break

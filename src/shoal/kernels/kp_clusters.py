@@ -1,4 +1,4 @@
-"""Cut sets of rows in two, again and again, down to parts of `least` to 2·least - 1 rows: top-down greedy search.
+"""Parts of `least` to 2·least - 1 rows, by cutting sets of rows in two again and again: top-down greedy search.
 
     width(A)   = Σ_t (max of A at t - min of A at t)²: the value loss of one row of A (formula 2), squared, times T
 
@@ -16,9 +16,10 @@
 
 "Farthest" and "nearer" are by the width of a pair, that is by Euclidean distance. Ties go to the lowest row.
 
-The smallest growth mostly lets one part take all but `least` rows: tight parts, at n / least cuts of a set. Nearer
-seeds halve a set at a far smaller cost and lose more. Hence both: halves first, O(n T log n), and tight parts of sets
-that are small enough, O(n T `large`). With `large` = 2000 the loss is up to some 10 % above that of growth alone.
+With the smallest growth, one part mostly takes all but `least` rows: parts are tight, but a set needs n / least cuts.
+The nearer seed halves a set at a far smaller cost, but loses more. Hence both: first halves, O(n T log n), then tight
+parts of sets that are small enough, O(n T `large`). With `large` = 2000 the loss is up to some 10 % above that of
+growth alone.
 
 Reference: J. Xu, W. Wang, J. Pei, X. Wang, B. Shi, A. W.-C. Fu, "Utility-based anonymization using local recoding",
 2006, the top-down method, with growth of value loss in place of the certainty penalty of the larger part (a third less
@@ -87,7 +88,7 @@ def _grow(box: Floats, part: int, x: Floats, row: int) -> None:
 
 @njit(cache=True)
 def _cut(x: Floats, rows: Ints, least: int, large: int) -> int:
-    """Rearrange rows into the two parts, each in row order; how many are in the first."""
+    """Rearrange rows into the two parts, each in row order; returns the size of the first."""
     u, v, width = _seeds(x, rows)
     if width == 0.0:
         return len(rows) // 2
@@ -159,6 +160,6 @@ def split_sets(x: Floats, sets: Ints, least: int, large: int = LARGE) -> Ints:
     order = np.argsort(sets, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(sets))])
     begins = _split_all(x, order, starts, least, large)
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = np.cumsum(begins) - 1
-    return renumber(found)
+    parts = np.empty(len(order), dtype=np.int64)
+    parts[order] = np.cumsum(begins) - 1
+    return renumber(parts)

@@ -10,9 +10,9 @@ of the union A (formula 2, summed).
         G is a group
     every subgroup left over joins the group G with the least loss(G + s) - loss(G)
 
-Ties go to the lowest number. What is left over is joined in order of number, each to the groups as they then are.
+Ties go to the lowest number. Leftover subgroups join in order of number, each to the groups as they are by then.
 
-The search is by index. While up to EXACT_UP_TO subgroups are left it is exact: groups are those of the literal loop
+The search uses an index. While up to EXACT_UP_TO subgroups are left it is exact: groups are those of the literal loop
 over all pairs, ties included. While more are left, s may be any subgroup whose loss(G + s)², times SHARE, is not above
 the least; usually it is still the best. That saves a third of the time for a million series, and adds less than 1 % to
 the total value loss (0.6 % on a million random walks of ten instants).
@@ -38,7 +38,7 @@ def boxes_of(x: Floats, labels: Ints) -> tuple[Floats, Floats, Ints]:
 
 
 def form_groups(low: Floats, high: Floats, sizes: Ints, k: int, done: Ints, exact_up_to: int = EXACT_UP_TO) -> Ints:
-    """The group of each subgroup, numbered by first subgroup; they need k rows in all. Counts rows in done[0]."""
+    """The group of each subgroup, numbered by first subgroup; in all, k rows are needed. Counts rows in done[0]."""
     widths = high - low
     losses = np.zeros(len(sizes))
     for t in range(low.shape[1]):
@@ -99,7 +99,7 @@ def _greedy(
 
 
 def _join_rest(low: Floats, high: Floats, sizes: Ints, groups: Ints, n_groups: int) -> None:
-    """Subgroups without a group each join one; they are fewer than k, so looking at all groups is fine."""
+    """Let each subgroup without a group join one; they are fewer than k, so all groups can be examined."""
     rest = np.flatnonzero(groups < 0)
     if not len(rest):
         return

@@ -10,7 +10,7 @@ node: with the least high, the greatest low, the least width at each instant and
 
     cost(G, b) >= (n + size)² · Σ_t max(max(G.high, high) - min(G.low, low), width)²
 
-and as rounding is monotone and both sides add in the same order, the bound holds of the rounded numbers as well. The
+As rounding is monotone and both sides add in the same order, the bound holds for the rounded numbers as well. The
 lowest number below a node settles ties, so that a million equal boxes are no harder than others.
 
 The tree is a full binary one, node i above 2i + 1 and 2i + 2; leaf j holds the boxes at positions ends[j] to ends[j +
@@ -67,7 +67,7 @@ def make_tree(low: Floats, high: Floats, sizes: Ints, alive: Ints) -> BoxTree:
 
 def _layout(low: Floats, high: Floats, sizes: Ints, depth: int) -> tuple[Ints, Ints]:
     """The order of the boxes in 2^depth leaves, and where each leaf begins; all nodes of a level at once."""
-    # A third more rows make a box about as much dearer as being away by a third of a usual width.
+    # A third more rows raises the cost of a box about as much as a distance of a third of a usual width.
     width = np.sqrt(np.square(high - low).sum(axis=1)).mean() / sizes.min()
     middles = np.concatenate([0.5 * low + 0.5 * high, width * sizes[:, None]], axis=1)
     order = np.arange(len(sizes))
@@ -120,7 +120,7 @@ def _bound_node(tree: BoxTree, node: int) -> None:
 
 @njit(cache=True)
 def take(tree: BoxTree, number: int) -> None:
-    """Leave a box out from now on."""
+    """Take a box out of the search."""
     at = tree.position[number]
     tree.taken[at] = True
     j = tree.leaf[at]
@@ -148,7 +148,7 @@ def _bound(tree: BoxTree, node: int, box: Floats, n: int) -> float:
 def cheapest(tree: BoxTree, box: Floats, n: int, share: float) -> int:
     """The number of the box with the least (cost, number) for `box`, low and high, of n rows; -1 if all are taken.
 
-    With a share below 1, of a box whose cost times `share` is not above the least.
+    With a share below 1, any box whose cost times `share` is not above the least.
     """
     n_leaves = len(tree.ends) - 1
     nodes = np.empty(64, dtype=np.int64)
@@ -179,7 +179,7 @@ def cheapest(tree: BoxTree, box: Floats, n: int, share: float) -> int:
             continue
         a, b = 2 * node + 1, 2 * node + 2
         floor_a, floor_b = _bound(tree, a, box, n), _bound(tree, b, box, n)
-        # The more promising one is on top of the stack.
+        # The more promising node goes on top of the stack.
         if floor_a < floor_b or (floor_a == floor_b and tree.lowest[a] < tree.lowest[b]):
             a, b, floor_a, floor_b = b, a, floor_b, floor_a
         nodes[depth], floors[depth] = a, floor_a

@@ -23,7 +23,7 @@ _PAIRS = 500_000  # compared at a time
 def join_bad_leaves(leaves: WordLeaves, roots: Ints, shapes: Floats, similarity: Similarity) -> Ints:
     """For each leaf the leaf it is now part of; `shapes` has one row per leaf, `similarity` compares row by row.
 
-    The first bad leaf of every tree is placed, then the second, and so on: trees have nothing to do with each other.
+    The first bad leaf of every tree is placed, then the second, and so on: trees are independent of each other.
     """
     root = roots[leaves.first]
     sizes = leaves.sizes.copy()

@@ -48,7 +48,7 @@ def letters_of(x: Floats, breaks: Floats) -> NDArray[np.uint8]:
                 for t in range(length):
                     z[t] /= deviation
         for t in range(length):
-            # The first break above z + TOLERANCE, by halving.
+            # The first break above z + TOLERANCE, by bisection.
             low, high = 0, len(breaks)
             while low < high:
                 middle = (low + high) // 2

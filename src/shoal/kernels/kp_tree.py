@@ -90,7 +90,7 @@ def word_classes(letters: NDArray[np.uint8], rows: Ints, node: Ints) -> tuple[In
 
 @njit(cache=True, nogil=True)
 def _of_one_word(letters: NDArray[np.uint8], rows: Ints, node: Ints, n_nodes: int) -> Bools:
-    """Of each node whether all its rows have the same word; nodes without rows have."""
+    """Whether all rows of each node have the same word; true for nodes without rows."""
     first = np.full(n_nodes, -1, dtype=np.int64)
     equal = np.ones(n_nodes, dtype=np.bool_)
     for row in rows:
@@ -116,7 +116,7 @@ class _Nodes:
         return ids
 
     def sort_in(self, ids: Ints, sizes: Ints, p: int) -> Ints:
-        """Mark the nodes that are raised from now on; the nodes that are still to be split."""
+        """Mark the nodes that are raised from now on; returns the nodes that are still to be split."""
         self.is_small[ids[(sizes >= p) & (sizes < 2 * p)]] = True
         return ids[sizes >= 2 * p]
 
@@ -137,7 +137,7 @@ def create_tree(words: Words, roots: Ints, p: int, max_level: int) -> WordLeaves
 
 
 def _split(nodes: _Nodes, waiting: Ints, letters: NDArray[np.uint8], p: int, level: int) -> Ints:
-    """Split what can be split, from level - 1 to level; gives the nodes to go on with."""
+    """Split what can be split, from level - 1 to level; returns the nodes to continue with."""
     is_waiting = np.zeros(len(nodes.level), dtype=np.bool_)
     is_waiting[waiting] = True
     rows = np.flatnonzero(is_waiting[nodes.of_row])
@@ -182,23 +182,23 @@ def _as_leaves(of_row: Ints, level: Ints, p: int) -> WordLeaves:
 def recycle(words: Words, levels: Ints, p: int) -> tuple[Ints, Ints]:
     """Put rows of bad leaves together at the highest level at which p of them have the same word (Algorithm 2).
 
-    From the highest level of a bad leaf down, while p rows or more are left: of the rows whose leaf has this level or
-    a higher one, those with the same word, if p or more, become a leaf of this level. Rows and not leaves, because the
-    rows of a leaf need not have one word at the level below (-0.2 and 0.2 agree at level 3 and not at level 2): there
-    the listing has no word to go on with.
+    Starts at the highest level of a bad leaf and goes down while p rows or more are left: of the rows whose leaf has
+    this level or a higher one, those with the same word, if p or more, become a leaf of this level. It works with rows,
+    not leaves, because the rows of a leaf need not have the same word at the level below (-0.2 and 0.2 agree at level 3
+    and not at level 2); in that case the listing has no word to continue with.
 
-    Gives for each row its new leaf, or -1 if it is left over (fewer than p are), and the level of each leaf.
+    Returns for each row its new leaf, or -1 if it is left over (fewer than p are), and the level of each leaf.
     """
-    found = np.full(len(levels), -1, dtype=np.int64)
-    found_levels: list[int] = []
+    leaf = np.full(len(levels), -1, dtype=np.int64)
+    leaf_levels: list[int] = []
     level = int(levels.max(initial=0))
     node = np.zeros(len(levels), dtype=np.int64)
-    while (found < 0).sum() >= p:
-        rows = np.flatnonzero((found < 0) & (levels >= level))
+    while (leaf < 0).sum() >= p:
+        rows = np.flatnonzero((leaf < 0) & (levels >= level))
         classes, _ = word_classes(np.require(words(level), requirements=["C", "W"]), rows, node)
         sizes = np.bincount(classes, minlength=1)
-        number = np.where(sizes >= p, len(found_levels) - 1 + np.cumsum(sizes >= p), -1)
-        found[rows] = number[classes]
-        found_levels += [level] * int((sizes >= p).sum())
+        number = np.where(sizes >= p, len(leaf_levels) - 1 + np.cumsum(sizes >= p), -1)
+        leaf[rows] = number[classes]
+        leaf_levels += [level] * int((sizes >= p).sum())
         level -= 1
-    return found, np.array(found_levels, dtype=np.int64)
+    return leaf, np.array(leaf_levels, dtype=np.int64)

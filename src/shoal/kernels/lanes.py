@@ -1,13 +1,13 @@
 """Sums of squares of whole numbers, many rows at a time.
 
-Coordinates are int16 and lie in pairs, so that one instruction squares and adds two of them for sixteen rows: half the
-bytes of float32 and a quarter of the instructions. numba does not find these instructions in a loop, so the few
+Coordinates are int16 and stored in pairs, so that one instruction squares and adds two of them for sixteen rows: half
+the bytes of float32 and a quarter of the instructions. numba does not find these instructions in a loop, so the few
 functions here spell out the vectors; LLVM fits them to the processor at hand.
 
-A block is one leaf of `WIDTH` rows: pair by pair, and in a pair row by row. The last value of a block is no coordinate
-but a length: what lies beyond the coordinates so far. Two lengths differ at least by their difference and at most by
-their sum, so each row has two sums, the least and the most its squared distance can be. The caller ensures that
-differences fit into 16 bits and sums into 31.
+A block is one leaf of `WIDTH` rows, stored pair by pair, and within a pair row by row. Its last value is not a
+coordinate but a length: that of a row's part beyond the coordinates so far. Two such parts differ by at least the
+difference of their lengths and at most by the sum, so each row has two sums, the least and the most its squared
+distance can be. The caller ensures that differences fit into 16 bits and sums into 31.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,15 @@ from numba.extending import intrinsic
 
 WIDTH = 32  # rows per block, one bit each in a mask
 GROUP = 16  # boxes per call
-STRIDE = 32  # values of a row that lie one after the other
+STRIDE = 32  # consecutive values of a row
 cgutils: Any = _cgutils
-ir: Any = vars(cgutils)["ir"]  # of llvmlite, in the version numba brings along
+ir: Any = vars(cgutils)["ir"]  # of the llvmlite that numba uses
 _BIT, _I16, _I32, _I64 = ir.IntType(1), ir.IntType(16), ir.IntType(32), ir.IntType(64)
 _HIGHEST = 2**31 - 1
 
 
 def _instruction(generate: Any) -> Any:
-    """`intrinsic`, by whose type callers would have to pass the compiler's context."""
+    """`intrinsic` without its type, by which callers would have to pass the compiler's context."""
     return intrinsic(generate)
 
 
@@ -44,7 +44,7 @@ class _Lanes:
         return ir.Constant(ir.VectorType(of, len(values)), values)
 
     def address(self, number: int, array: Any, at: Any) -> Any:
-        """Where the element `at` of an argument lies."""
+        """The address of the element `at` of an argument."""
         return self.b.gep(self.context.make_array(self.types[number])(self.context, self.b, array).data, [at])
 
     def after(self, address: Any, n: int) -> Any:
@@ -62,7 +62,7 @@ class _Lanes:
         return self.b.shuffle_vector(first, first, self.constant(_I32, [0] * self.width))
 
     def pair(self, point: Any, j: int) -> Any:
-        """The pair j of a point, for every row."""
+        """Pair j of a point, repeated for every row."""
         return self.b.bitcast(self.everywhere(self.load(self.after(point, 2 * j), _I32)), self.pairs)
 
     def even_squares(self, pairs: Any) -> Any:
@@ -74,7 +74,7 @@ class _Lanes:
         return self.b.mul(value, value)
 
     def squares(self, pairs: Any) -> Any:
-        """The two squares of each pair, added. LLVM knows the one instruction for it only by this spelling."""
+        """The two squares of each pair, added. LLVM recognises its one instruction for this only in this form."""
         n = 2 * self.width
         values = self.b.sext(pairs, ir.VectorType(_I32, n))
         squares = self.b.mul(values, values)
@@ -88,7 +88,7 @@ class _Lanes:
         return self.b.select(self.b.icmp_signed(">", v, w), v, w)
 
     def fold(self, vector: Any, together: Callable[[Any, Any], Any], n_left: int = 1) -> Any:
-        """Halves laid upon each other until `n_left` elements remain."""
+        """Combine halves until `n_left` elements remain."""
         n = vector.type.count
         while n > n_left:
             n //= 2
@@ -107,7 +107,7 @@ class _Lanes:
         return self.b.bitcast(self.b.trunc(mask, ir.IntType(self.width)), ir.VectorType(_BIT, self.width))
 
     def block(self, values: Any, point: Any, total: Any, n_pairs: int) -> tuple[Any, Any, Any]:
-        """Sums of the coordinates of a block, and with the lengths beyond: the least and the most."""
+        """Sums of the coordinates of a block; and, with the lengths beyond, the least and the most."""
         b = self.b
         for j in range(n_pairs - 1):
             here = self.load(self.after(values, 2 * self.width * j), self.pairs)
@@ -124,7 +124,7 @@ class _Lanes:
 def begin_sums(
     _: Any, values: Any, start: Any, point: Any, there: Any, sums: Any, least: Any, most: Any, i: Any
 ) -> Any:
-    """Sums of a block of 4 pairs, as the i-th; the least and the most of the rows in the mask `there`."""
+    """Store the sums of a block of 4 pairs as the i-th, and the least and the most of the rows in the mask `there`."""
     n = types.int64
 
     def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
@@ -145,7 +145,7 @@ def begin_sums(
 
 @_instruction
 def continue_sums(_: Any, values: Any, start: Any, point: Any, sums: Any, i: Any, near: Any, far: Any) -> Any:
-    """Add a block of 8 pairs to the i-th sums; the mask of rows at most `near` or at least `far`."""
+    """Add a block of 8 pairs to the i-th sums; returns the mask of rows at most `near` or at least `far`."""
 
     def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
         values, start, point, sums, i, near, far = arguments
@@ -162,7 +162,7 @@ def continue_sums(_: Any, values: Any, start: Any, point: Any, sums: Any, i: Any
 
 @_instruction
 def row_sum(_: Any, values: Any, start: Any, point: Any, n: Any) -> Any:
-    """Squared distance of a point to a row whose values lie one after the other, n times STRIDE of them."""
+    """Squared distance of a point to a row whose values are consecutive, n times STRIDE of them."""
 
     def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
         values, start, point, n = arguments
@@ -180,10 +180,10 @@ def row_sum(_: Any, values: Any, start: Any, point: Any, n: Any) -> Any:
 
 @_instruction
 def bound_boxes(_: Any, low: Any, high: Any, n: Any, i: Any, near: Any, far: Any, lower: Any, upper: Any) -> Any:
-    """How far GROUP of n boxes, from the i-th on, are at least; and a fourth of how far at most.
+    """Least squared distances of GROUP of n boxes, from the i-th on; and a quarter of the largest.
 
     `low` and `high` hold 4 pairs: pair by pair, box by box. A corner of a box may lie beyond all rows, hence the
-    fourth. `far` is the point with its length negated: the lengths beyond add up at worst.
+    quarter. `far` is the point with its length negated: at worst, the lengths beyond add up.
     """
 
     def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
@@ -249,7 +249,7 @@ def fit_box(_: Any, values: Any, start: Any, there: Any, low: Any, high: Any, n:
 
 @_instruction
 def lowest(_: Any, mask: Any) -> Any:
-    """Which is the lowest bit of a mask that is not zero."""
+    """Position of the lowest bit of a mask that is not zero."""
 
     def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
         return b.cttz(arguments[0], ir.Constant(_BIT, 1))

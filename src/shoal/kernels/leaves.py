@@ -1,17 +1,17 @@
-"""A shrinking set of points, in leaves of neighbours: what is stored, how it is built, how a row leaves.
+"""A shrinking set of points, in leaves of neighbours: how it is stored and built, and how rows leave it.
 
-Rows are turned onto their principal axes and cut into leaves (a k-d tree of which only the leaves are kept). The axes
+Rows are rotated onto their principal axes and cut into leaves (a k-d tree of which only the leaves are kept). The axes
 come in steps. After each step a row has y, its coordinates so far, and r, the length of what lies beyond them, so that
 for two rows a and b
 
     |y_a - y_b|^2 + (r_a - r_b)^2  <=  |a - b|^2  <=  |y_a - y_b|^2 + (r_a + r_b)^2
 
-The first two steps lie leaf by leaf, ready for `lanes`. Few rows outlast them; what decides about those lies row by
-row: the remaining axes, or of long rows, of which no more axes are taken, all columns as they are.
+The first two steps are stored leaf by leaf, ready for `lanes`. Few rows outlast them. What decides about those is
+stored row by row: the remaining axes or, for long rows, which get no more axes, all columns as they are.
 
 Coordinates are int16, scaled so that the longest row has length `LONGEST`: distances stay below 2^15 and their squares
-below 2^31. `Frame` bounds how much rounding can change the distance of two points. A limit widened by that rules out no
-row wrongly. The choice of axes affects only the speed.
+below 2^31. `Frame` bounds how much rounding can change the distance of two points. A limit widened by that bound rules
+out no row wrongly. The choice of axes affects only the speed.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ LONGEST = 16000.0
 FIRST, SECOND = 8, 16  # values of a step: its axes, then what lies beyond them
 BLOCK, SECOND_BLOCK = FIRST * WIDTH, SECOND * WIDTH
 _FIRST_AXES, _TWO_AXES = FIRST - 1, FIRST + SECOND - 2
-LONG = _TWO_AXES + STRIDE  # columns above which rows are not turned completely
+LONG = _TWO_AXES + STRIDE  # columns above which rows are not rotated completely
 _LONG_SAMPLE = 64  # rows that choose the axes of long rows
 _SAMPLE = 4096  # and of short ones
 _FEW_LONG = 4096  # long rows that get one step of axes
@@ -48,7 +48,7 @@ class Leaves(NamedTuple):
     times WIDTH plus slot. `full`, the columns of long rows, goes by row. What is not needed is empty. `low` and `high`
     are the box of each leaf, or a little more, in the values of the first step. `there` has a bit for each slot that is
     filled, `filled` for each leaf of a group that has rows. `place_of` is -1 for a row that is not there. `error` and
-    `last_error` are those of the `Frame` for two of these very rows: by how much they were really moved.
+    `last_error` are like those of the `Frame`, but for two of these very rows, from how far they were really moved.
     """
 
     first: NDArray[np.int16]
@@ -67,11 +67,11 @@ class Leaves(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """How a point becomes coordinates, and by how much these may be off.
+    """How points become coordinates, and how far off these may be.
 
-    `largest` is the length of the longest row seen from the origin; times `scale` it is LONGEST. `error` is how far the
-    distance of any two points may be off by its steps, `last_error` by what decides in the end, `beyond_error` the part
-    of the first that is not due to whole numbers.
+    `largest` is the length of the longest row seen from the origin; times `scale` it is LONGEST. `error` bounds how far
+    off the distance of any two points may be by its steps, `last_error` by the final comparison; `beyond_error` is the
+    part of `error` that is not due to whole numbers.
     """
 
     origin: Floats
@@ -94,7 +94,7 @@ class Place(NamedTuple):
 
 
 def empty_place(frame: Frame) -> Place:
-    """Room for the coordinates of a point."""
+    """Space for the coordinates of a point."""
     n_columns = frame.turn.shape[0]
     return Place(
         first=np.empty(FIRST, np.int16),
@@ -115,8 +115,8 @@ def frame_of(x: Floats, rows: Ints) -> Frame:
     if complete:
         axes = np.linalg.eigh(sample.T @ sample)[1][:, ::-1]
     else:
-        # From the small side; orthonormal even where the sample has fewer directions than axes. Few rows are not
-        # searched often enough to earn the turn onto the second step's axes.
+        # From the smaller product; orthonormal even if the sample has fewer directions than axes. Few rows are not
+        # searched often enough to pay for the rotation onto the second step's axes.
         n_wanted = _FIRST_AXES if len(rows) <= _FEW_LONG else _TWO_AXES
         strongest = np.linalg.eigh(sample @ sample.T)[1][:, ::-1][:, :n_wanted]
         axes = np.linalg.qr(sample.T @ strongest)[0]
@@ -152,10 +152,10 @@ def build_leaves(x: Floats, rows: Ints, frame: Frame, threads: int = 1) -> Leave
     starts = range(0, n, size)
     if threads > 1 and n >= _MANY_ROWS:
         with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(turn, [starts[t::threads] for t in range(threads)]))
+            moves = list(pool.map(turn, [starts[t::threads] for t in range(threads)]))
     else:
-        found = [turn(starts)]
-    moved, last_moved = (max(each) for each in zip(*found, strict=True))
+        moves = [turn(starts)]
+    moved, last_moved = (max(each) for each in zip(*moves, strict=True))
     order, ends = _cut(np.ascontiguousarray(y[:, :FIRST]))
     n_leaves = len(ends)
     n_groups = -(-n_leaves // GROUP)
@@ -179,12 +179,12 @@ def build_leaves(x: Floats, rows: Ints, frame: Frame, threads: int = 1) -> Leave
 
 
 def _width(n_columns: int) -> int:
-    """Values that are stored of all columns: of short rows none, of long ones whole strides."""
+    """Values stored for all columns: none for short rows, whole strides for long ones."""
     return 0 if n_columns <= LONG else -(-n_columns // STRIDE) * STRIDE
 
 
 def _aligned(n: int) -> NDArray[np.int16]:
-    """Numbers that start on a cache line, so that no vector of them lies across two."""
+    """An array that starts on a cache line, so that none of its vectors crosses two."""
     line = _LINE // np.dtype(np.int16).itemsize
     room = np.zeros(n + line, np.int16)
     start = -(room.ctypes.data // room.itemsize) % line
@@ -208,7 +208,7 @@ def _largest(x: Floats, rows: Ints, origin: Floats) -> float:
 
 @njit(cache=True, nogil=True)
 def _centre(x: Floats, rows: Ints, origin: Floats, points: Floats) -> None:
-    """Some rows seen from the origin, into room that is used again: fresh memory costs more than the subtraction."""
+    """Write rows relative to the origin into space that is used again: fresh memory costs more than subtracting."""
     for i in range(rows.shape[0]):
         row = x[rows[i]]
         for c in range(origin.shape[0]):
@@ -217,7 +217,7 @@ def _centre(x: Floats, rows: Ints, origin: Floats, points: Floats) -> None:
 
 @njit(cache=True, nogil=True)
 def _round(value: float) -> np.int16:
-    """To a whole number. No row lies outside; a mean that does by its rounding is moved, towards all rows."""
+    """Round to a whole number. No row is out of range; a mean that is, by rounding, is moved in, towards all rows."""
     return np.int16(np.rint(min(max(value, -LONGEST), LONGEST)))
 
 
@@ -225,9 +225,9 @@ def _round(value: float) -> np.int16:
 def _store(
     turned: Floats, points: Floats, scale: float, y: NDArray[np.int16], full: NDArray[np.int16], rows: Ints
 ) -> tuple[float, float]:
-    """Coordinates of points and the lengths beyond them, last step first; of long ones their columns in those `rows`.
+    """Store coordinates of points and the lengths beyond them, last step first; for long ones, also their columns.
 
-    Returns how far a point was moved at most by rounding: as it is after one of the steps, and in what decides.
+    Returns the farthest that rounding moved a point: as it is after one of the steps, and in the final comparison.
     """
     n_columns, n_axes = points.shape[1], turned.shape[1]
     most = last_most = 0.0
@@ -272,7 +272,7 @@ def _store(
 def _cut(first: NDArray[np.int16]) -> tuple[Ints, Ints]:
     """Halve along the value of the first step that varies most, in a sample, until every part fits into a leaf.
 
-    Returns the rows in order and where in it each leaf ends.
+    Returns the order of the rows and where in it each leaf ends.
     """
     n = first.shape[0]
     order, keys = np.empty(n, np.int64), np.empty(n, np.int16)
@@ -363,7 +363,7 @@ def _fill(leaves: Leaves, rows: Ints, order: Ints, ends: Ints, y: NDArray[np.int
 
 @njit(cache=True)
 def _within(block: int, slot: int, j: int) -> int:
-    """Where in a block the value j of a row is."""
+    """The position in a block of the value j of a row."""
     return block + (j // 2 * WIDTH + slot) * 2 + j % 2
 
 
@@ -374,7 +374,7 @@ def _fit(leaves: Leaves, leaf: int) -> None:
 
 @njit(cache=True)
 def drop_row(leaves: Leaves, row: int) -> None:
-    """Take a row out; now and then the box of its leaf is fitted to what is left."""
+    """Remove a row; now and then, fit the box of its leaf to the rows that are left."""
     place = leaves.place_of[row]
     leaf = place // WIDTH
     leaves.there[leaf] &= ~(1 << place % WIDTH)
@@ -405,7 +405,7 @@ def place_of_row(leaves: Leaves, row: int, at: Place) -> None:
 
 @njit(cache=True)
 def beyond_first(leaves: Leaves, place: int) -> int:
-    """What lies beyond the first step of the row at a place."""
+    """The length beyond the first step of the row at a place."""
     return int(leaves.first[_within(place // WIDTH * BLOCK, place % WIDTH, FIRST - 1)])
 
 

@@ -2,13 +2,13 @@
 
     u(i, j) = mean over channels c of 1 - r(x[i, :, c], y[places[i] + shift, c, j])
 
-with the smallest over shifts from -s to s where the clock is uncertain. r is the correlation over the points both have,
-1 where neither side varies and 0 where one does not; a channel with fewer than three such points is left out, since a
-line through two fits anything, and with no channel left u is infinite. 1 - r^2 is what is left of the spread after the
-best fit a + b y, for r > 0; a fit with b < 0 is none.
+With an uncertain clock, u is the smallest over shifts from -s to s. r is the correlation over the points that both
+sides have; it is 1 if neither side varies and 0 if only one does. A channel with fewer than three such points is left
+out, since a line through two fits anything; if no channel is left, u is infinite. For r > 0, 1 - r^2 is the share of
+the spread that the best fit a + b y leaves; a fit with b < 0 does not count.
 
-r is rounded differently for y and 2 y. So series within TOLERANCE of the best are equally alike, and a best within it
-is 0.
+r is rounded differently for y and 2 y. So series within TOLERANCE of the best count as equally alike, and a best u
+within TOLERANCE counts as 0.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.kernels.nearest_rows import append, in_chunks, nearest_of
 
 TOLERANCE = 1e-12
-LEAST = 3  # points that a fit with two parameters needs to say anything
+LEAST = 3  # points: with fewer, a fit with two parameters says nothing
 
 
 @njit(cache=True, nogil=True)
@@ -29,7 +29,7 @@ def _varies(squares: float, n: int, first: float) -> bool:
 
 @njit(cache=True, nogil=True)
 def _compare(x: Floats, places: Ints, s: int, y: Floats) -> tuple[float, float, float]:
-    """Unlikeness of known readings and one series, infinite where too few are common; and the fit a + b y of x."""
+    """Unlikeness of known readings and one series, infinite if they share too few points; and the fit a + b y of x."""
     n = 0
     first_x, first_y, sum_x, sum_y = 0.0, 0.0, 0.0, 0.0
     for p in range(x.shape[0]):
@@ -65,7 +65,8 @@ def _compare(x: Floats, places: Ints, s: int, y: Floats) -> tuple[float, float, 
 
 @njit(cache=True, nogil=True)
 def _unlikeness(x: Floats, places: Ints, y: Floats, j: int, shift: int, fit: Floats) -> float:
-    """The smallest over shifts of one target and one series; fit[0] takes a and b of every channel there."""
+    """The smallest unlikeness, over shifts, of one target and one series; fit[0] gets a and b of every channel
+    there."""
     n_channels = y.shape[1]
     least = np.inf
     best, trial = fit[0], fit[1]
@@ -105,7 +106,8 @@ def _most_alike(x: Floats, places: Ints, y: Floats, shift: int, start: int, stop
 
 
 def most_alike(x: Floats, places: Ints, y: Floats, shift: int) -> tuple[Floats, Ints, Ints]:
-    """For each target u of the series most like it and of the next; and those most like it, by start.
+    """For each target: u of the series most like it and of the next, where the most alike begin in a list, and the
+    list.
 
     `x` is (targets, points, channels), `y` (instants, channels, series).
     """
@@ -137,7 +139,7 @@ def _tell(
             for c in range(n_channels):
                 true = x[t, c]
                 value = fit[0, c, 0] + fit[0, c, 1] * y[t, c, near[e]]
-                # A fit rounds where the published value itself would be equal.
+                # A fitted value is rounded even if the published value itself would be equal.
                 if not abs(value - true) <= max(within, TOLERANCE) * abs(true):
                     right[t] = False
             n_left += right[t]
@@ -149,10 +151,10 @@ def _tell(
 def told_by_fit(
     start: Ints, which: Ints, y: Floats, seen: Floats, places: Ints, shift: int, x: Floats, known: Bools, within: float
 ) -> Ints:
-    """At how many instants outside the known ones every candidate, brought to scale by its own fit, is right.
+    """Number of instants, outside the known ones, at which every candidate, scaled by its own fit, is right.
 
-    Right is a value within `within` times the size of the reading; `seen` are the readings as known at `places`, `x`
-    the true ones (targets, instants, channels).
+    A value is right if it is within `within` times the size of the reading; `seen` are the known readings at `places`,
+    `x` the true ones (targets, instants, channels).
     """
     told = np.zeros(len(start) - 1, dtype=np.int64)
     right = np.empty(y.shape[0], dtype=np.bool_)

@@ -83,24 +83,24 @@ def _nearest(distances: Floats, rows: Ints, subjects: Ints, centre: int, k: int)
     """Positions in `rows` of the centre and of the k - 1 nearest rows of as many other subjects."""
     chosen = np.empty(k, dtype=np.int64)
     chosen[0] = centre
-    found = 1  # chosen[1:found] is sorted by distance; an equal distance keeps the earlier row in front
+    n_chosen = 1  # chosen[1:n_chosen] is sorted by distance; an equal distance keeps the earlier row in front
     for i in range(rows.shape[0]):
-        if found == k and (k == 1 or distances[i] >= distances[chosen[k - 1]]):
+        if n_chosen == k and (k == 1 or distances[i] >= distances[chosen[k - 1]]):
             continue
         subject = subjects[rows[i]]
         if subject == subjects[rows[centre]]:
             continue
-        slot = found if found < k else k - 1
+        slot = n_chosen if n_chosen < k else k - 1
         known = False
-        for p in range(1, found):
+        for p in range(1, n_chosen):
             if subjects[rows[chosen[p]]] == subject:
                 known = True
                 slot = p
                 break
         if known and distances[i] >= distances[chosen[slot]]:
             continue
-        if not known and found < k:
-            found += 1
+        if not known and n_chosen < k:
+            n_chosen += 1
         while slot > 1 and distances[i] < distances[chosen[slot - 1]]:
             chosen[slot] = chosen[slot - 1]
             slot -= 1
@@ -119,7 +119,7 @@ def _without(array: NDArray[Any], taken: Ints) -> NDArray[Any]:
 
 @njit(cache=True)
 def _take_out(rows: Ints, taken: Ints, subjects: Ints, left: Ints) -> int:
-    """Lower the row count of each subject taken; return how many subjects have no row left by this."""
+    """Lower the row count of each subject taken; return how many subjects have no row left afterwards."""
     gone = 0
     for p in taken:
         subject = subjects[rows[p]]

@@ -7,16 +7,16 @@
             if there is one: split(side below), split(side above), and be done
         the part is a group
 
-Of two cuts equally near to the middle the lower is taken. LeFevre et al. try only the median; a snapshot that was made
-eligible with as few changes as possible often has a value with exactly one in l records, and the median then almost
-never leaves that share on both sides. Equal values are never separated. A missing value counts as a separate value,
-below all others; for a number that some have and others lack, the cut between missing and known comes first.
+If two cuts are equally near to the middle, the lower is taken. LeFevre et al. try only the median. But a snapshot that
+was made eligible with as few changes as possible often has a value with exactly one in l records, and the median then
+almost never leaves that share on both sides. Equal values are never separated. A missing value counts as a separate
+value, below all others; for a number that some have and others lack, the cut between missing and known comes first.
 
     width of a number   (largest - smallest known) / the same of the snapshot; 1 where that is infinite, or where some
                         are missing and some known
     width of a word     (different values, missing one of them - 1) / the same of the snapshot
 
-Every attribute keeps its own order of the rows, which cuts leave stable, so that nothing is ever sorted again:
+For each attribute the rows are kept in order, and cuts are stable, so nothing is ever sorted again:
 O(attributes² · rows) for each level of cuts.
 """
 
@@ -31,7 +31,7 @@ def mondrian_groups(ranks: Ints, values: Floats, is_number: Bools, order: Ints, 
     """The group of each row, numbered from the lowest part.
 
     ranks, values
-        (attributes, rows): where each value stands among the different ones, and for numbers the value, NaN where
+        (attributes, rows): the rank of each value among the different ones; for numbers the value itself, NaN if
         missing.
     order
         (attributes, rows): the rows sorted by rank; it is changed.
@@ -95,12 +95,12 @@ def mondrian_groups(ranks: Ints, values: Floats, is_number: Bools, order: Ints, 
 
 @njit(cache=True)
 def _width(ranks: Ints, values: Floats, is_number: bool, order: Ints, begin: int, end: int) -> float:
-    """How far the known numbers reach, or how many words there are beyond the first."""
+    """The range of the known numbers, or the number of different words beyond the first."""
     if is_number:
         first = begin
         while first < end - 1 and np.isnan(values[order[first]]):
             first += 1
-        # NaN where all are missing.
+        # NaN if all are missing.
         return float(values[order[end - 1]] - values[order[first]])
     changes = 0
     for p in range(begin + 1, end):
@@ -127,10 +127,10 @@ def _find_cut(
     begin: int,
     end: int,
 ) -> int:
-    """Where the upper side begins; `begin` where no cut leaves both sides eligible.
+    """Where the upper side begins; `begin` if no cut leaves both sides eligible.
 
-    `tallies` has how many records of each value are below and above the cut, `often` how many values have so many
-    above. Both are zero before and after.
+    `tallies` has the number of records of each value below and above the cut, `often` the number of values for each
+    count above. Both are zero before and after.
     """
     mixed = _is_mixed(values, is_number, order, begin, end)
     below, above = tallies[0], tallies[1]
@@ -169,7 +169,7 @@ def _find_cut(
 
 @njit(cache=True)
 def _part(order: Ints, above: Bools, buffer: Ints, begin: int, end: int) -> None:
-    """Rows below the cut first, each side in the order it had."""
+    """Put the rows below the cut first; each side keeps its order."""
     place = begin
     n_above = 0
     for p in range(begin, end):

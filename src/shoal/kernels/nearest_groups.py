@@ -1,8 +1,8 @@
 """The groups whose means are nearest to each group's mean.
 
-Few means are all compared with each other. More are visited outwards along (nearly) the direction of largest variance.
-The difference along it bounds the distance from below, so the search ends early and is exact, until a bound on the work
-is reached: then the nearest among those examined.
+Few means are all compared with each other. Many are visited outwards along (nearly) the direction of largest variance.
+The difference along it bounds the distance from below, so the search ends early and is exact. If it reaches a bound on
+the work, the result is the nearest among those examined.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +12,11 @@ from numba import get_num_threads, njit
 
 from shoal.kernels.arrays import Floats, Ints
 
-MOST_COMPARED = 1500  # groups of which each is compared with all others
+MOST_COMPARED = 1500  # groups up to which each is compared with all others
 MOST_SCANNED = 200_000_000  # pairs of groups: exact up to 14 000 groups, about a second
 
 
-# Sums in any order, so that they vectorise; NaN and infinity stay what they are.
+# Sums in any order, so that they vectorise; NaN and infinity keep their meaning.
 @njit(fastmath={"reassoc"}, cache=True)
 def distance(a: Floats, b: Floats) -> np.float64:
     """Squared Euclidean distance."""
@@ -56,7 +56,7 @@ def _nearest_means(
     n_near = near.shape[1]
     for p in range(start, stop):
         a = order[p]
-        found = 0
+        n_found = 0
         worst = np.inf
         down = p - 1
         up = p + 1
@@ -64,7 +64,7 @@ def _nearest_means(
             gap_down = scores[a] - scores[order[down]] if down >= 0 else np.inf
             gap_up = scores[order[up]] - scores[a] if up < g else np.inf
             gap = min(gap_down, gap_up)
-            if found == n_near and (step >= window or gap * gap > worst):
+            if n_found == n_near and (step >= window or gap * gap > worst):
                 break
             if gap_down <= gap_up:
                 b = order[down]
@@ -78,17 +78,17 @@ def _nearest_means(
                 last = min(first + 8, n_columns)
                 total += distance(means[a, first:last], means[b, first:last])
                 first = last
-            if found == n_near and total >= worst:
+            if n_found == n_near and total >= worst:
                 continue
-            slot = found if found < n_near else n_near - 1
-            found = min(found + 1, n_near)
+            slot = n_found if n_found < n_near else n_near - 1
+            n_found = min(n_found + 1, n_near)
             while slot > 0 and total < distances[a, slot - 1]:
                 distances[a, slot] = distances[a, slot - 1]
                 near[a, slot] = near[a, slot - 1]
                 slot -= 1
             distances[a, slot] = total
             near[a, slot] = b
-            if found == n_near:
+            if n_found == n_near:
                 worst = distances[a, n_near - 1]
 
 
@@ -106,13 +106,13 @@ def _nearest_of_all(means: Floats, near: Ints) -> None:
             for b in range(g):
                 difference = columns[c, b] - means[a, c]
                 distances[b] += difference * difference
-        found = 0
+        n_found = 0
         for b in range(g):
             total = distances[b]
-            if b == a or (found == n_near and total >= nearest[n_near - 1]):
+            if b == a or (n_found == n_near and total >= nearest[n_near - 1]):
                 continue
-            slot = found if found < n_near else n_near - 1
-            found = min(found + 1, n_near)
+            slot = n_found if n_found < n_near else n_near - 1
+            n_found = min(n_found + 1, n_near)
             while slot > 0 and total < nearest[slot - 1]:
                 nearest[slot] = nearest[slot - 1]
                 near[a, slot] = near[a, slot - 1]

@@ -1,9 +1,9 @@
-"""The rows nearest to each of some others, all of them where several are equally near.
+"""The rows nearest to each target row; all of them if several are equally near.
 
     d(i, j) = mean of (x[i, c] - y[j, c])^2 over the columns c that both have;  infinite if there is none
 
-Next to it the distance of the next row that is further away, infinite if there is none. Sums run in the same order
-for every j, so equal rows are equally near to the last bit. Ties come by row position.
+The distance of the next row that is farther away is returned as well, infinite if there is none. Sums run in the same
+order for every j, so equal rows are equally near to the last bit. Ties are in row order.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,13 @@ from numba import get_num_threads, njit
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.nearest_groups import distance
 
-BLOCK = 32  # columns between two looks at whether a row is already too far
+BLOCK = 32  # columns between two checks whether a row is already too far
 CHUNK = 64  # targets one thread takes at a time
 
 
 @njit(cache=True, nogil=True)
 def append(flat: Ints, used: int, found: Ints, n_found: int) -> Ints:
-    """The list with the found rows at its end, moved to a larger one where it is full."""
+    """Append the found rows to the list, in a larger array if it is full."""
     if used + n_found > flat.shape[0]:
         larger = np.empty(max(2 * flat.shape[0], used + n_found), dtype=np.int64)
         larger[:used] = flat[:used]
@@ -33,7 +33,7 @@ def append(flat: Ints, used: int, found: Ints, n_found: int) -> Ints:
 
 @njit(cache=True, nogil=True)
 def nearest_of(least: Floats, tolerance: float, near: Ints) -> tuple[float, float, int]:
-    """The smallest distance, the smallest beyond a tolerance of it, and how many rows are within, for `near`."""
+    """The smallest distance, the smallest beyond a tolerance of it, and how many rows within it are put into `near`."""
     best = least.min()
     second = np.inf
     n_near = 0
@@ -104,10 +104,10 @@ def _nearest(
 def nearest_rows(
     x: Floats, y: Floats, of_x: Ints | None = None, of_y: Ints | None = None, gaps: bool | None = None
 ) -> tuple[Floats, Ints, Ints]:
-    """For each row of x the two distances (rows, 2); where its nearest rows begin in the list; and this list.
+    """For each row of x: its nearest and next distance (rows, 2), where its nearest rows begin in a list, and the list.
 
-    Rows of y with the same number as the row of x, in `of_y` and `of_x`, are passed over. Where y is only a block of
-    more, `gaps` says whether any of all rows has some: sums are then rounded in another order, the same for all.
+    Rows of y whose number in `of_y` is that of the row of x in `of_x` are skipped. If y is only one block of several,
+    `gaps` says whether any row of all blocks has gaps: sums are then rounded in another order, the same for all.
     """
     if gaps is None:
         gaps = bool(np.isnan(x).any() or np.isnan(y).any())
@@ -118,11 +118,11 @@ def nearest_rows(
 
 
 def in_chunks(n: int, search: Callable[..., Any], *given: Any, chunk: int = CHUNK) -> tuple[Floats, Ints, Ints]:
-    """What a compiled search finds for n targets: it takes what is given, and the first and the end of some of them.
+    """Results of a compiled search for n targets, which takes `given` and where a chunk of targets starts and stops.
 
-    On threads over a compiled loop: a parallel one would cost the first user three seconds.
+    Threads run a compiled loop: a parallel one would cost the first user three seconds.
     """
     with ThreadPoolExecutor(get_num_threads()) as pool:
         parts = [pool.submit(search, *given, first, min(first + chunk, n)) for first in range(0, n, chunk)]
-    distances, counts, found = (np.concatenate(part) for part in zip(*(part.result() for part in parts), strict=True))
-    return distances, np.concatenate([[0], np.cumsum(counts)]), found
+    distances, counts, rows = (np.concatenate(part) for part in zip(*(part.result() for part in parts), strict=True))
+    return distances, np.concatenate([[0], np.cumsum(counts)]), rows

@@ -14,7 +14,7 @@ the moves and swaps of `refine_groups`, both for squared loss.
 
 Equal gains: the earlier instant first, then the group of the lowest row, then the lower row. A gain is recomputed when
 its group changes or its member has no budget left. As budgets only shrink, the largest gain that is still true when it
-is looked at is the largest of all.
+is examined is the largest of all.
 """
 
 import heapq
@@ -27,12 +27,12 @@ from shoal.kernels.mdav import mdav_groups
 from shoal.kernels.nlk_intervals import Labels, Loss, Representative, publish_labels
 from shoal.kernels.refine import refine_groups
 
-CHANGES_PER_SERIES = 2000  # that refining looks at, at each instant
+CHANGES_PER_SERIES = 2000  # that refining evaluates, at each instant
 
 
 @njit(cache=True)
 def _loss_without(z: Floats, members: Ints, left_out: int, squared: bool, median: bool) -> float:
-    """Loss of the members but the one at position `left_out`, or of all if that is -1."""
+    """Loss of the members except the one at position `left_out`, or of all if that is -1."""
     size = members.shape[0] - (left_out >= 0)
     values = np.empty(size)
     loss = 0.0
@@ -79,7 +79,7 @@ def _grouped(at_t: Floats, k: int) -> Ints:
 
 
 def cell_losses(z: Floats, labels: Labels, loss: Loss, representative: Representative) -> Floats:
-    """What each series loses at each instant, over its channels."""
+    """The loss of each series at each instant, over its channels."""
     losses = np.zeros(labels.shape)
     for c in range(z.shape[2]):
         channel = np.ascontiguousarray(z[:, :, c])

@@ -1,11 +1,11 @@
-"""The exact check of (n, l, k)-anonymity, and what a given knowledge infers.
+"""The exact check of (n, l, k)-anonymity, and what given known instants infer.
 
     holds  <=>  no series f and no set K of n instants let l - n or more instants be inferred   (see nlk_search)
 
 An instant can be inferred only if f's own group there is below k, for f is its own candidate. So the panel is accepted
-at once when every series has fewer than l - n such instants. The others are searched one by one, those with most such
-instants first: each with a few nodes, in case a breach is easy to find, then each until it is decided. Of series that
-are alike at all instants one is searched.
+at once if every series has fewer than l - n such instants. Otherwise, those with l - n or more are searched one by one,
+those with most such instants first: each with a few nodes, in case a breach is easy to find, then each until it is
+decided. Of series that are equal at all instants, only one is searched.
 """
 
 from typing import NamedTuple
@@ -19,12 +19,12 @@ from shoal.kernels.equal_rows import row_classes
 from shoal.kernels.nlk_labels import Groups, make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, RAN_OUT, Work, add_group, make_work, search
 
-# A first look at a series: enough for a greedy way down and a few turns.
+# Nodes of a first look at a series: enough for a greedy descent and a few turns.
 _FIRST_LOOK = 50
 
 
 class Breach(NamedTuple):
-    """What the check found."""
+    """The result of a check."""
 
     status: int  # NOTHING: it holds; FOUND: it does not; RAN_OUT: the limit ran out, undecided
     series: int  # position, -1 without a breach
@@ -55,7 +55,7 @@ def find_breach(labels: NDArray[np.int32], subjects: Ints, n: int, l: int, k: in
 
 
 def fill_up(groups: Groups, small: Bools, f: int, known: Ints, n: int, r: int, k: int, work: Work) -> tuple[Ints, Ints]:
-    """`known` and further instants, n in all, so that r are still inferred if they were; and what is inferred then.
+    """`known` and further instants, n in all, so that r stay inferred if they were; and what is inferred then.
 
     Needs n + r instants.
     """
@@ -121,7 +121,7 @@ def candidates(groups: Groups, f: int, known: Ints, most: int, out: Ints) -> int
 
 @njit(cache=True)
 def inferred_by(groups: Groups, small: Bools, f: int, known: Ints, k: int, work: Work) -> Bools:
-    """Which instants someone infers about series f who knows exactly these instants."""
+    """The instants that someone who knows exactly these instants infers about series f."""
     inferred = np.zeros(small.shape[0], dtype=np.bool_)
     out = np.empty(groups.order.shape[1], dtype=np.int64)
     most = (k - 1) * groups.most  # with more candidates nothing is inferred

@@ -9,8 +9,8 @@ the median no other groups of at least k have a lower loss (see `univariate`). F
 among runs of k to 2k - 1 of the sorted values; a larger group can be better there: of -10, 0, 0, 0, 0, 0, 0, 10 with
 k = 4 the absolute loss about the mean is 20 for all eight and 30 for any two runs of four.
 
-The loss of a run grows value by value from its lowest one, in differences u to that one, so that neither an offset all
-values share nor values far away cost digits. With `below` the values below the mean, and c the median:
+The loss of a run is updated value by value from its lowest one, in differences u to that one, so that neither a common
+offset nor distant values cost digits. With `below` the values below the mean, and c the median:
 
     absolute, mean      2 (|below| mean - sum of u over below), as much above the mean as below it
     absolute, median    what the next value adds is its distance to the lower median of the run with it
@@ -33,7 +33,7 @@ Labels = NDArray[np.int32]
 Loss = Literal["absolute", "squared"]
 Representative = Literal["mean", "median"]
 
-TOTAL, SQUARES, N_BELOW, SUM_BELOW = 0, 1, 2, 3  # what is known of a run, in differences to its lowest value
+TOTAL, SQUARES, N_BELOW, SUM_BELOW = 0, 1, 2, 3  # the sums of a run, in differences to its lowest value
 
 
 def sorted_instants(x: Floats) -> tuple[Floats, NDArray[np.int32]]:
@@ -45,7 +45,7 @@ def sorted_instants(x: Floats) -> tuple[Floats, NDArray[np.int32]]:
 
 @njit(cache=True)
 def run_losses(v: Floats, i: int, k: int, squared: bool, median: bool, losses: Floats, sums: Floats) -> None:
-    """Losses of the runs of k, ..., 2k values from the i-th on, as far as there are so many, and their `sums`."""
+    """Losses of the runs of k, ..., 2k values from the i-th on, as far as there are enough values; and their `sums`."""
     total = squares = sum_below = loss = 0.0
     below = i  # the first value that is not below the mean; for the median, of the upper half
     for size in range(1, min(2 * k, v.shape[0] - i) + 1):

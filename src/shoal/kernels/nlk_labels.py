@@ -1,12 +1,12 @@
-"""Who is published alike at each instant.
+"""The classes of series that are published alike at each instant.
 
     label(i, t) = number of the class of series i at instant t: x[i, t, c] has the same bits for all channels c
 
 Classes are numbered 0, 1, 2, ... at each instant, by the first series in them. Values come as bits (float64 viewed as
 uint64): 0.0 and -0.0 differ, a missing value (one bit pattern inside Shoal) equals only a missing value.
 
-`Groups` holds the same partition the way the searches need it, instant by instant: the members of a group are a run of
-`order[t]`, and the group's number is the position where the run begins. Cutting a run in two is then one small change.
+`Groups` holds the same partition in the form that searches need, instant by instant: the members of a group are a run
+of `order[t]`, and the group's number is the position where the run begins. Cutting a run in two is a small change.
 """
 
 from typing import NamedTuple

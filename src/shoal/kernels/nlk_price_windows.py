@@ -9,14 +9,13 @@ is a window of the sorted values: a run of k to 2k - 1 of them, or k + 1 to 2k o
     onward(i) = the same from the other end
     gain(q)   = (least cost with q in a group) - (least cost with q alone, its price not counted)
 
-so that q is alone in a best solution exactly where its price is below gain(q). `lowest` is exact. For gain, of each
-window only its best hole counts, and holes whose price is far above what they save are not looked at; it only steers
-the prices.
+So q is alone in a best solution exactly if its price is below gain(q). `lowest` is exact. For gain, only the best hole
+of each window counts, and holes whose price is far above what they save are skipped; it only steers the prices.
 
-Most windows have no hole worth its price. To find out without their losses: no group that reaches from v(i) to v(j-1)
-loses less than their distance d (squared: d^2 / 2), and without q, with u = v(q) - v(i), a window loses at least a
-linear function of u for q below the middle of the window and another above it (exactly so for the median), or exactly a
-quadratic one for squared loss.
+Most windows have no hole worth its price. Bounds show that without computing their losses: any group that reaches from
+v(i) to v(j-1) loses at least their distance d (squared: d^2 / 2). Without q, with u = v(q) - v(i), a window loses at
+least a linear function of u for q below the middle of the window and another above it (exactly so for the median), or
+exactly a quadratic one for squared loss.
 
 Of equal costs the longest window is taken, then the lowest hole.
 """
@@ -30,7 +29,7 @@ from shoal.kernels.nlk_intervals import N_BELOW, SQUARES, SUM_BELOW, TOTAL, Labe
 
 Rows = NDArray[np.int32]
 
-LOOK_BEYOND = 0.9  # holes are looked at up to the price at which they would pay, divided by this
+LOOK_BEYOND = 0.9  # holes are tried up to the price at which they would pay, divided by this
 
 
 @njit(cache=True)
@@ -114,7 +113,7 @@ def _best_hole(
 
 @njit(cache=True)
 def _least_without(v: Floats, i: int, length: int, sums: Floats, squared: bool, median: bool) -> float:
-    """At most the loss of the run without any one value between its ends."""
+    """A lower bound on the loss of the run without any one value between its ends."""
     if squared:
         if median:
             return 0.0
@@ -140,9 +139,9 @@ def _find_holes(
     holes: Rows,
     sums: Floats,
 ) -> None:
-    """Of the windows from the i-th value on, those that cost less with a hole: the cost and the hole.
+    """Find the windows from the i-th value on that cost less with a hole; fill in their cost and their hole.
 
-    `lowest` holds the least costs of the first j values; for j > i what is known of them from earlier windows.
+    `lowest` holds the least costs of the first j values; for j > i, as known from earlier windows.
     """
     cheapest = np.inf
     known = lowest[i] + price[i]

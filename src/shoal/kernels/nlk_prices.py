@@ -18,15 +18,15 @@ possibly better, are solutions with several series alone between the ends of one
 loss or the median with squared loss also groups that interleave or have 2k or more members, which elsewhere gain
 nothing. The bound is rounded down by more than the sums can be off, 4 eps (N + T + 4 k^2) of all that was added.
 
-With the other prices as they are, the best price of a series is any between the budget-th and the next largest of its
-gains over the instants: there it is alone exactly budget times. In each round every price moves towards the middle of
-the two, half the way at first, for all move at once and neighbours would overshoot together. It ends when two rounds
+With the other prices fixed, the best price of a series is any between the budget-th and the next largest of its gains
+over the instants: there it is alone exactly budget times. In each round every price moves towards the middle of the
+two, half the way at first, because all move at once and neighbours would overshoot together. It ends when two rounds
 raise the bound by less than LEAST_RISE, or after ROUNDS.
 
-A solution: each series may be alone where its gains are largest, budget times; every instant is solved with price 0
-there and infinity elsewhere. While that lowers the loss, permissions move to instants where the series would gain more,
-at most a few at any instant, for moves at the same instant change each other's gains. It ends when a round gains less
-than LEAST_FALL, or after MOVES.
+For a solution, each series is allowed to be alone where its gains are largest, budget times; every instant is solved
+with price 0 there and infinity elsewhere. While that lowers the loss, permissions move to instants where the series
+would gain more, but only a few at any instant, because moves at the same instant change each other's gains. It ends
+when a round gains less than LEAST_FALL, or after MOVES.
 
 No step depends on the number of threads or on the clock.
 """
@@ -46,16 +46,16 @@ from shoal.kernels.nlk_intervals import (
 )
 from shoal.kernels.nlk_price_windows import Rows, solve_instant
 
-WITHOUT_HOLES = 8  # rounds of prices that look at no holes, to begin with: they are quick
+WITHOUT_HOLES = 8  # rounds of prices without holes, to begin with: they are quick
 ROUNDS = 12  # of prices after that, at most
 LEAST_RISE = 5e-4  # the share of the bound that two rounds must gain
 MOVES = 12  # rounds of moving permissions at most
 LEAST_FALL = 2e-4  # the share of the loss that a round of moves must gain
-SERIES_PER_MOVE = 200  # at one instant, one permission per so many series comes or goes in a round
+SERIES_PER_MOVE = 200  # at one instant and in one round, one permission moves for this many series
 
 
 def n_steps(n_instants: int) -> int:
-    """How far `done` counts in `priced_groups`."""
+    """The value that `done` reaches in `priced_groups`."""
     return n_instants * (1 + WITHOUT_HOLES + ROUNDS + 1 + MOVES)
 
 
@@ -86,7 +86,7 @@ def _solve(
 
 
 class _Instants:
-    """The sorted panel and what was last found at its instants: gains, labels, least loss plus prices."""
+    """The sorted panel and the last result at each instant: gains, labels, least loss plus prices."""
 
     def __init__(self, x: Floats, k: int, squared: bool, median: bool, done: Ints) -> None:
         self.v, self.rows = sorted_instants(x)
@@ -140,7 +140,7 @@ def _raise_and_lower(instants: _Instants, budget: int, rounding: float) -> tuple
 
 
 def _where_most(gains: Floats, budget: int) -> Bools:
-    """Each series allowed at the `budget` instants where it gains most, the earlier of equal ones."""
+    """Allow each series at the `budget` instants where it gains most; of equal gains, at the earlier one."""
     chosen = np.argsort(-gains.T, axis=1, kind="stable")[:, :budget]
     allowed = np.zeros(gains.shape, dtype=np.bool_)
     np.put_along_axis(allowed, chosen.T, True, axis=0)
@@ -148,7 +148,7 @@ def _where_most(gains: Floats, budget: int) -> Bools:
 
 
 def _moved(gains: Floats, allowed: Bools, most: int) -> Bools:
-    """Each series' least useful permission moved to where it gains more; the largest differences first.
+    """Move each series' least useful permission to where it gains more; the largest differences first.
 
     At most `most` permissions come or go at any instant.
     """
@@ -202,14 +202,14 @@ def priced_groups(
     rounding = _rounding(x, k)
     if k == 1 or budget >= n_instants:
         labels = np.repeat(np.arange(n, dtype=np.int32)[:, None], n_instants, axis=1)
-        found = bound = 0.0
+        total_loss = bound = 0.0
     elif budget == 0:
-        labels, found = interval_groups(x, k, loss, representative)
-        bound = (1.0 - rounding) * found
+        labels, total_loss = interval_groups(x, k, loss, representative)
+        bound = (1.0 - rounding) * total_loss
     else:
         instants = _Instants(x, k, loss == "squared", representative == "median", done)
         bound, gains = _raise_and_lower(instants, budget, rounding)
         labels = np.ascontiguousarray(_solution(instants, gains, budget).T)
-        found = loss_between(x, publish_labels(x, labels, representative), loss)
+        total_loss = loss_between(x, publish_labels(x, labels, representative), loss)
     done[0] = n_steps(n_instants)
-    return labels, found, min(found, bound)
+    return labels, total_loss, min(total_loss, bound)

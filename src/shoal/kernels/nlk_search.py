@@ -5,8 +5,8 @@
     t is inferred by K when t is not in K and I(t, C(K)) has fewer than k subjects
     wanted   K with at most n instants that infers at least r = l - n
 
-At most n is enough: further instants shrink C, so they un-infer nothing, and where l <= T there are n - |K| instants
-outside K and outside any r inferred ones to fill K up with.
+At most n is enough: further instants shrink C, so nothing stops being inferred; and if l <= T, there are n - |K|
+instants outside K, and outside any r inferred ones, to fill K up with.
 
 A node is K with C(K), the instants still allowed in K and the *targets*: instants that may yet be inferred below it.
 All others are *free*, knowing them costs nothing. C only shrinks on the way down, and every I with it. So with m picks
@@ -21,8 +21,8 @@ left
     at once    if q free instants, found greedily, leave no more than all free ones together, and q plus the number of
                targets that may be spent is at most m: take these q, whatever else K has there is room for them
 
-Instants are tried by what they leave, the least first, so the first way down is the greedy one; those tried before are
-not allowed any more. Ties: free before targets, then the earlier instant.
+Instants are tried by what they leave, the least first, so the first descent is the greedy one; those tried before are
+no longer allowed. Ties: free before targets, then the earlier instant.
 """
 
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ ONE = np.uint64(1)
 
 
 class Work(NamedTuple):
-    """Room for a search, made once; `levels` below is one more than the depth of the tree."""
+    """Work space for a search, made once; `levels` below is one more than the depth of the tree."""
 
     equal: NDArray[np.uint64]  # (instants, words): G(t)
     members: NDArray[np.uint64]  # (levels, words): C
@@ -54,7 +54,7 @@ class Work(NamedTuple):
 
 
 def make_work(n_series: int, n_instants: int, n: int) -> Work:
-    """Room for searches with n known instants."""
+    """Work space for searches with n known instants."""
     words = (n_series + 63) // 64
     levels = min(n, n_series) + 2
     return Work(
@@ -145,7 +145,7 @@ def _removable(groups: Groups, members: NDArray[np.uint64], f: int, t: int, k: i
 
 @njit(cache=True)
 def _shrink_targets(groups: Groups, f: int, r: int, k: int, must: int, d: int, m: int, size: int, work: Work) -> int:
-    """Strike out what cannot be inferred below level d; the number of targets left, 0 where that is too few."""
+    """Remove the targets that cannot be inferred below level d; returns how many are left, 0 if too few."""
     members, target, words = work.members[d], work.target[d], work.words
     n_allowed = work.level[d, 0]
     allowed = work.allowed[d, :n_allowed]
@@ -191,7 +191,7 @@ def _shrink_targets(groups: Groups, f: int, r: int, k: int, must: int, d: int, m
 
 @njit(cache=True)
 def _rank(d: int, size: int, spend: bool, work: Work) -> int:
-    """Put the instants worth trying at level d in order; their number."""
+    """Put the instants worth trying at level d in order; returns their number."""
     members, target, allowed = work.members[d], work.target[d], work.allowed[d]
     n_instants = target.shape[0]
     keys = work.counts[0]
@@ -226,7 +226,7 @@ def _rank(d: int, size: int, spend: bool, work: Work) -> int:
 
 @njit(cache=True)
 def _take_free(d: Any, m: int, slack: int, work: Work) -> int:
-    """Append to K free instants that leave what all free ones leave, greedily; their number, 0 if there is no room."""
+    """Append to K, greedily, free instants that leave what all free ones leave; returns how many, 0 without room."""
     members, target, allowed, words = work.members[d], work.target[d], work.allowed[d], work.words
     n_allowed, n_known = work.level[d, 0], work.level[d, 2]
     n_words = members.shape[0]
@@ -314,7 +314,7 @@ def search(
         work.known[0] = first
         work.level[0, 2] = 1
 
-    d, nodes = np.int64(0), 0  # the literal 0 would make numba compile what takes d twice
+    d, nodes = np.int64(0), 0  # the literal 0 would make numba compile functions of d twice
     arrived = True
     while d >= 0:
         n_known = work.level[d, 2]

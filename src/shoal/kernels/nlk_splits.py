@@ -2,8 +2,8 @@
 
 Stage 1, Algorithm 1. At each instant one group holds all series. Neighbours in the order of their values are tried as
 places of a split, the most distant pair first; a split is made if both parts keep k subjects. (The listing says
-ascending order of distance, section 4.1 says the highest difference. The text wins: ascending would make the worst
-splits.) A pair of equal values is no place for a split.
+ascending order of distance, section 4.1 says the highest difference. We follow the text: ascending would make the worst
+splits.) A pair of equal values is never split.
 
 Stage 2, Algorithms 2 and 3. The groups of stage 1 are taken one after another and all pairs of neighbours in them
 tried, the most distant first, each splitting the part that holds it; a split stays if the panel is still
@@ -12,8 +12,8 @@ tried, the most distant first, each splitting the part that holds it; a split st
     "mil"    instants by loss, groups of an instant by loss, the largest first
     "mth"    all groups by (largest - smallest value) * size, the largest first
 
-The representative of a group is the mean, its loss the sum of |value - mean|, or of the squares. Absolute loss around
-means may rise by a split; the paper splits nevertheless, so do we, and the figures say how often it happened.
+The representative of a group is the mean, its loss the sum of |value - mean|, or of the squares. A split may raise the
+absolute loss around means. The paper splits anyway, and so do we; the figures say how often it happened.
 
 Equal values keep row order; equal distances, losses and scores: from the smallest values up, the earlier instant first.
 
@@ -25,8 +25,8 @@ breach before. So either
     t is inferred   and was not before, so some candidate is in G, and f's own group at t is below k: search for K
                     without t that infers t. If f is not in G, its group and the smaller part must be below k together.
 
-Only series with l - n instants in groups below k come into question. Each keeps the last K that breached it: mostly it
-does so again, and no search is needed.
+Only series with l - n or more instants in groups below k can be breached. Each keeps the last K that breached it:
+usually it does so again, and no search is needed.
 """
 
 from typing import Literal, NamedTuple
@@ -42,7 +42,7 @@ from shoal.kernels.nlk_search import FOUND, NOTHING, RAN_OUT, Work, add_group, m
 
 
 class SplitFigures(NamedTuple):
-    """What stage 2 did."""
+    """Counts and losses of stage 2."""
 
     tried: int
     made: int

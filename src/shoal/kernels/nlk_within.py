@@ -3,9 +3,10 @@
     candidates of f and K   the series whose values differ from f's by at most `within` at every instant of K
     holds  <=>              no series f and no set K of n instants let l - n or more instants be inferred
 
-More candidates than with exact knowledge, so nothing is inferred that exact knowledge would not infer. Closeness is not
-transitive, so candidates are no intersection of groups: sets of instants are tried one after another, depth first. A
-branch is left when even knowing all instants that could still be added would not infer enough.
+There are more candidates than with exact knowledge, so nothing is inferred that exact knowledge would not infer.
+Closeness is not transitive, so candidates are not an intersection of groups: sets of instants are tried one after
+another, depth first. A branch is abandoned if even knowing all instants that could still be added would not infer
+enough.
 """
 
 from typing import NamedTuple
@@ -31,9 +32,9 @@ class _Panel(NamedTuple):
 def find_breach_within(
     values: Floats, labels: NDArray[np.int32], subjects: Ints, n: int, l: int, k: int, within: float, limit: int
 ) -> Breach:
-    """Search values (series, instants, channels) for a breach, looking at most at `limit` sets; n < l <= instants.
+    """Search values (series, instants, channels) for a breach, examining at most `limit` sets; n < l <= instants.
 
-    `labels` number what is published bit for bit alike at each instant.
+    `labels` number the values that are published bit for bit alike at each instant.
     """
     small = small_instants(make_groups(labels, subjects), k)
     counts = small.sum(axis=1)
@@ -55,7 +56,7 @@ def find_breach_within(
 
 
 def _search(panel: _Panel, f: int, near: Bools, small: Ints, n: int, r: int, limit: int) -> tuple[int, list[int], int]:
-    """Known instants, at most n, by which r of the small instants are inferred."""
+    """Search for at most n known instants by which r of the small instants are inferred."""
     everyone = np.ones(len(near), dtype=np.bool_)
     waiting: list[tuple[list[int], Bools, int]] = [([], everyone, 0)]
     used = 0
@@ -78,15 +79,15 @@ def _search(panel: _Panel, f: int, near: Bools, small: Ints, n: int, r: int, lim
 
 def _inferred(panel: _Panel, candidates: Bools, small: Ints, known: list[int]) -> Ints:
     """Which of the small instants are inferred from these candidates."""
-    found = []
+    inferred = []
     rows = np.flatnonzero(candidates)
     for t in small.tolist():
         if t not in known:
             column = panel.labels[:, t]
             alike = np.isin(column, np.unique(column[rows]))
             if len(np.unique(panel.subjects[alike])) < panel.k:
-                found.append(t)
-    return np.array(found, dtype=np.int64)
+                inferred.append(t)
+    return np.array(inferred, dtype=np.int64)
 
 
 def _filled(panel: _Panel, near: Bools, small: Ints, known: list[int], n: int, r: int) -> tuple[Ints, Ints]:

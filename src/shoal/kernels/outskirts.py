@@ -14,8 +14,8 @@ from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.leaves import select
 from shoal.kernels.search_index import exact_distance, farthest_of, measure
 
-_MOST = 128  # rows kept: more cost more to find and to measure, and last longer
-_SHARE = 128  # of so many left, one is kept
+_MOST = 128  # rows kept at most: more cost more to find and to measure, but last longer
+_SHARE = 128  # remaining rows for each row kept
 
 
 class Outskirts(NamedTuple):
@@ -29,13 +29,13 @@ class Outskirts(NamedTuple):
 
 @njit(cache=True)
 def n_outskirts(n_left: int) -> int:
-    """How many rows to keep."""
+    """Number of rows to keep."""
     return min(_MOST, 1 + n_left // _SHARE)
 
 
 @njit(cache=True)
 def outskirts_of(x: Floats, rows: Ints, mean: Floats, n_kept: int) -> Outskirts:
-    """Of rows that hold the `n_kept` farthest; those that are as far as rounding can tell may be more."""
+    """Outskirts from rows that include the `n_kept` farthest; there are more if rounding cannot tell them apart."""
     rows, keys = rows.copy(), np.empty(rows.shape[0])
     measure(x, rows, mean, keys)
     for i in range(keys.shape[0]):
@@ -48,9 +48,9 @@ def outskirts_of(x: Floats, rows: Ints, mean: Floats, n_kept: int) -> Outskirts:
 
 @njit(cache=True)
 def farthest_from_mean(x: Floats, outskirts: Outskirts, others: float, labels: Ints, mean: Floats, error: float) -> int:
-    """The row farthest from the mean of what is left, summed in row order, given one that may be off by `error`.
+    """The row farthest from the mean of the remaining rows, summed in row order; `mean` may be off by `error`.
 
-    -1 where a row outside of the outskirts could be farther, when none was farther than `others`.
+    -1 if a row outside of the outskirts could be farther, when none of those was farther than `others`.
     """
     rounding = 1e-12 + x.shape[1] * 2.0**-52
     moved = np.sqrt(exact_distance(mean, outskirts.mean))
@@ -77,7 +77,7 @@ def farthest_from_mean(x: Floats, outskirts: Outskirts, others: float, labels: I
 
 @njit(cache=True)
 def _mean_in_order(x: Floats, labels: Ints) -> Floats:
-    """The mean of the rows that are left as the definition sums it."""
+    """The mean of the remaining rows, summed as in the definition."""
     total, n = np.zeros(x.shape[1]), 0
     for i in range(x.shape[0]):
         if labels[i] < 0:

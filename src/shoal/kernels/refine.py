@@ -1,4 +1,4 @@
-"""Lower the loss of given groups by changes that never break the size k.
+"""Lower the loss of given groups by changes that keep every group at k rows or more.
 
     loss(groups) = sum over groups G, over i in G of |x[i] - m(G)|^2,    m(G) the mean of G
 
@@ -8,7 +8,7 @@ nothing helps. Groups of 2k or more are cut in two. `group_changes` has the form
 
 Distances are between differences to the first row, so that a common offset costs no digits. A change is carried out
 only if it gains more than rounding could, and the loss of the result is compared with that of the given groups.
-Threads only share out independent sums.
+Threads only divide independent sums.
 """
 
 import numpy as np
@@ -29,9 +29,9 @@ from shoal.kernels.nearest_groups import means_and_loss, nearest_groups
 
 ALL_PAIRS_UP_TO = 5000  # rows; above it only the nearest groups are tried, and no cycles
 N_NEAR = 12
-N_NEAR_IF_WIDE = 6  # in cycles, where k times the columns are more than MOST_WIDTH
+N_NEAR_IF_WIDE = 6  # in cycles, if k times the number of columns is more than MOST_WIDTH
 MOST_WIDTH = 1000
-LEAST_PROGRESS = 0.02  # above ALL_PAIRS_UP_TO rows: the share of the loss that refreshing the nearest must gain
+LEAST_PROGRESS = 0.02  # above ALL_PAIRS_UP_TO rows: the share of the loss that a new list of nearest groups must gain
 NEVER = 2**31 - 1
 
 
@@ -151,7 +151,7 @@ def _search(s: State, near: Ints, nearest: Ints, k: int, noise: float, times: tu
 
 
 def _searched(y: Floats, labels: Ints, near: Ints, nearest: Ints, k: int, limit: int) -> tuple[Ints, int]:
-    """New labels, not numbered, and the candidate changes evaluated."""
+    """New labels, not renumbered, and the number of candidate changes evaluated."""
     n = y.shape[0]
     g = near.shape[0]
     members = np.argsort(labels, kind="stable")
@@ -212,50 +212,49 @@ def _other_groups(g: int) -> Ints:
 def refine_groups(x: Floats, labels: Ints, k: int, max_evaluations: int) -> tuple[Ints, int]:
     """Groups of at least k rows with at most the loss of the given ones, and the candidate changes evaluated.
 
-    Up to 5 000 rows the result is a local optimum with respect to all moves and swaps, and to cycles of three among
-    the 12 groups with the nearest means (6 for wide rows), unless the limit was reached. Above it,
-    with respect to moves and swaps among the 12 nearest as they were when last looked up; they are looked up again
-    while that pays.
+    Up to 5 000 rows the result is a local optimum with respect to all moves and swaps, and to cycles of three among the
+    12 groups with the nearest means (6 for wide rows), unless the limit was reached. Above that, it is one with respect
+    to moves and swaps among the 12 nearest as they were when last looked up; they are looked up again while that pays.
     `labels` count from 0 without holes, each at least k times; those returned are numbered in the order of their first
     rows. Looking up the nearest groups is not counted.
     """
     y = x - x[0]
     given = renumber(labels)
-    found = given.copy()
+    current = given.copy()
     everything = x.shape[0] <= ALL_PAIRS_UP_TO
     n_in_cycles = 0 if not everything else N_NEAR if k * x.shape[1] <= MOST_WIDTH else N_NEAR_IF_WIDE
-    n_groups = int(found.max()) + 1
+    n_groups = int(current.max()) + 1
     before = loss = given_loss = means_and_loss(y, given, n_groups)[1]
     used = 0
     while used < max_evaluations:
-        start = found.copy()
-        used += _cut_large(y, found, k, max_evaluations - used)
-        n_groups = int(found.max()) + 1
+        start = current.copy()
+        used += _cut_large(y, current, k, max_evaluations - used)
+        n_groups = int(current.max()) + 1
         if n_groups > 1:
-            nearest = nearest_groups(means_and_loss(y, found, n_groups)[0], N_NEAR)
+            nearest = nearest_groups(means_and_loss(y, current, n_groups)[0], N_NEAR)
             near = _other_groups(n_groups) if everything else nearest
             in_cycles = nearest[:, :n_in_cycles].copy()
-            found, evaluated = _searched(y, found, near, in_cycles, k, max_evaluations - used)
+            current, evaluated = _searched(y, current, near, in_cycles, k, max_evaluations - used)
             used += evaluated
-        found = renumber(found)
-        before, loss = loss, means_and_loss(y, found, int(found.max()) + 1)[1]
-        if (found == start).all() or (not everything and loss > (1.0 - LEAST_PROGRESS) * before):
+        current = renumber(current)
+        before, loss = loss, means_and_loss(y, current, int(current.max()) + 1)[1]
+        if (current == start).all() or (not everything and loss > (1.0 - LEAST_PROGRESS) * before):
             break
-    return (found, used) if loss <= given_loss else (given, used)
+    return (current, used) if loss <= given_loss else (given, used)
 
 
 def refine_near(x: Floats, labels: Ints, k: int, max_evaluations: int, n_near: int) -> Ints:
-    """The same at less cost: moves and swaps among the `n_near` groups with the nearest means, looked up once.
+    """Like `refine_groups` at less cost: moves and swaps among the `n_near` nearest groups by means, looked up once.
 
-    Groups of 2k and more are cut in two, and those that are cheaper dissolved are. On one thread.
+    Groups of 2k rows or more are cut in two; groups that are cheaper to dissolve are dissolved. Uses one thread.
     """
     y = x - x[0]
     given = renumber(labels)
-    found = given.copy()
-    used = _cut_large(y, found, k, max_evaluations)
-    n_groups = int(found.max()) + 1
+    refined = given.copy()
+    used = _cut_large(y, refined, k, max_evaluations)
+    n_groups = int(refined.max()) + 1
     if n_groups > 1:
-        near = nearest_groups(means_and_loss(y, found, n_groups)[0], n_near, threads=1)
-        found = renumber(_searched(y, found, near, near[:, :0].copy(), k, max_evaluations - used)[0])
-    before, after = (means_and_loss(y, some, int(some.max()) + 1)[1] for some in (given, found))
-    return found if after <= before else given
+        near = nearest_groups(means_and_loss(y, refined, n_groups)[0], n_near, threads=1)
+        refined = renumber(_searched(y, refined, near, near[:, :0].copy(), k, max_evaluations - used)[0])
+    before, after = (means_and_loss(y, some, int(some.max()) + 1)[1] for some in (given, refined))
+    return refined if after <= before else given

@@ -5,20 +5,20 @@ Events of one value and one home snapshot are interchangeable, so a window of w 
     placed[s, j, d]     events of value s that will be published with snapshot j of the window, d snapshots late
     suppressed[s, t]    events of value s of snapshot t that are not published unless a later snapshot takes them
 
-The home of a placed event is j - d. Where d > j it has left the window, and the event cannot move any more.
+The home of a placed event is j - d. If d > j, its home has left the window, and the event cannot move any more.
 
     l-eligible          l · max_s n_s <= Σ_s n_s                  with n_s the events of value s in a snapshot
     loss of a window    Σ placed · cost[d] + Σ suppressed · beta[s]
 
 A relay takes the latest suppressed event of a value and puts one more event of that value into the last snapshot. On
-the way it is handed over to every event with a later home than the one that travels, so that homes stay in the order
-of snapshots, and all snapshots but the last keep how many of each value they have:
+the way, the event that travels takes the place of every event with a later home, which travels on instead. So homes
+stay in the order of snapshots, and all snapshots but the last keep how many of each value they have:
 
     gain = beta[s] - Σ over those that travel of (cost[d after] - cost[d before])
 
 Gains of one value never rise from relay to relay, because relays are shortest augmenting paths of a flow with convex
 costs. So the best last snapshot with no value above a level is greedy, its loss is convex in the level, and the first
-level that does not pay ends the search. Nobody travels out of the window: an event is at most w - 1 late.
+level that does not pay ends the search. No event travels out of the window: it is at most w - 1 late.
 
 Reference: K. Wang, Y. Xu, R. C.-W. Wong, A. W.-C. Fu, "Anonymizing temporal data", 2010, sections IV and V.
 """
@@ -33,7 +33,7 @@ from shoal.kernels.arrays import Floats, Ints
 def advance(placed: Ints, suppressed: Ints, arriving: Ints, l: int, cost: Floats, beta: Floats) -> tuple[Ints, Ints]:
     """One snapshot leaves the window, one with `arriving[s]` events arrives; the state changes in place.
 
-    Gives what `retire` gives.
+    Returns what `retire` returns.
     """
     published, lost = retire(placed, suppressed)
     admit(placed, suppressed, suppressed.shape[1] - 1, arriving, l, cost, beta)
@@ -44,8 +44,8 @@ def advance(placed: Ints, suppressed: Ints, arriving: Ints, l: int, cost: Floats
 def retire(placed: Ints, suppressed: Ints) -> tuple[Ints, Ints]:
     """The first snapshot leaves the window, and the last becomes empty.
 
-    Gives published[s, d], its events by value and by how late they are, and lost[s], its events that are suppressed for
-    good. Those of its events that stand in later snapshots are yet to come.
+    Returns published[s, d], its events by value and by how late they are, and lost[s], its events that are suppressed
+    for good. Its events in later snapshots are still to come.
     """
     n_values, w = suppressed.shape
     published = np.empty((n_values, w), dtype=np.int64)
@@ -66,7 +66,7 @@ def retire(placed: Ints, suppressed: Ints) -> tuple[Ints, Ints]:
 
 @njit(cache=True)
 def admit(placed: Ints, suppressed: Ints, last: int, arriving: Ints, l: int, cost: Floats, beta: Floats) -> None:
-    """Snapshot `last` of the window, empty until now as all after it, gets its events at the least loss (section V)."""
+    """Give snapshot `last` of the window, empty so far like all after it, its events at the least loss (section V)."""
     n_values, w = suppressed.shape
     level, size = first_level(arriving, l)
     count = np.empty(n_values, dtype=np.int64)
@@ -89,7 +89,7 @@ def admit(placed: Ints, suppressed: Ints, last: int, arriving: Ints, l: int, cos
             size += 1
             s = _best(gain, count, level)
         # Level lifting: at least as many as the next level needs, even at a loss. The paper relays exactly that many
-        # and stops when they gain nothing, so also when the next level needs none: it then misses what would pay.
+        # and stops if they gain nothing, even if the next level needs none: it then misses relays that would pay.
         needed = (level + 1) * l - size
         for s in range(n_values):
             touched[s] = False
@@ -133,10 +133,10 @@ def fill(counts: Ints, wanted: Ints) -> tuple[Ints, Ints]:
 
 @njit(cache=True)
 def first_level(arriving: Ints, l: int) -> tuple[int, int]:
-    """The highest level at which what arrives, cut off there, is l-eligible by itself, and how many that are.
+    """The highest level at which the arriving events, cut off there, are l-eligible by themselves; and their number.
 
-    Suppressing from the most frequent value until the rest is l-eligible ends here, whatever breaks ties. No suppressed
-    event would be better at a lower level: what stays at home costs nothing.
+    Suppressing from the most frequent value until the rest is l-eligible ends here, however ties are broken. No
+    suppressed event would be better at a lower level: an event that stays at home costs nothing.
     """
     level = 0
     for s in range(arriving.shape[0]):
@@ -196,7 +196,7 @@ def _gain(placed: Ints, suppressed: Ints, last: int, cost: Floats, beta: float) 
 
 @njit(cache=True)
 def _relay(placed: Ints, suppressed: Ints, last: int) -> None:
-    """One more event of a value for the last snapshot (formula 3); something of it must be suppressed."""
+    """Put one more event of a value into the last snapshot (formula 3); some event of it must be suppressed."""
     home = _latest(suppressed, last)
     suppressed[home] -= 1
     for j in range(home + 1, last):
@@ -217,17 +217,17 @@ def _copy(placed: Ints, suppressed: Ints, to_placed: Ints, to_suppressed: Ints) 
 
 
 def loss(placed: Ints, suppressed: Ints, cost: Floats, beta: Floats) -> float:
-    """The loss of a window (formula 2), counting what its snapshots hold and what of them is suppressed."""
+    """The loss of a window (formula 2), over the events in its snapshots and those of them that are suppressed."""
     return float(placed.sum(axis=(0, 1)) @ cost[: placed.shape[2]] + suppressed.sum(axis=1) @ beta)
 
 
 @njit(cache=True)
 def lay_out(by_home: Ints, by_place: Ints, n_left: int, w: int) -> Ints:
-    """Events of each value in the order of their homes into places in their order: placed[s, j, d], as above.
+    """Assign the events of each value to places, both in order: placed[s, j, d], as above.
 
-    by_home[h, s] are the events to publish of home h, of which the first n_left are before place 0; by_place[j, s] as
-    many in all for place j. Of all ways to bring these homes to these places none costs less, whatever the convex cost,
-    and nobody is later than the latest in any other way: two that cross can swap.
+    by_home[h, s] is the number of events to publish from home h, where the first n_left homes are before place 0;
+    by_place[j, s] is the number for place j, with the same total. No other way to bring these homes to these places
+    costs less, whatever the convex cost, nor is its latest event less late: two that cross can swap.
     """
     n_places, n_values = by_place.shape
     placed = np.zeros((n_values, n_places, w), dtype=np.int64)

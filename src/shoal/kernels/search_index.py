@@ -1,13 +1,13 @@
 """Nearest and farthest rows in `leaves`: which rows must be measured, and the choice among them.
 
-One walk over the leaves looks for the nearest rows of a point, for the farthest, or for both. A leaf is skipped when
-its box, and left after each step of axes when none of its rows, can beat what is already found. Rows that stay are
-known up to rounding; those that rounding could make a nearest or a farthest row become candidates. Only candidates are
-measured exactly, in the order of columns as the definition does it, and ties go to the lower row. The answers are
-therefore those of a search through all rows, bit for bit.
+One walk over the leaves looks for the nearest rows of a point, for the farthest, or for both. A leaf is skipped if its
+box cannot beat what is already found, and left after a step of axes if none of its rows can. The distances of the rows
+that stay are known up to rounding; those that rounding could make a nearest or a farthest row become candidates. Only
+candidates are measured exactly, column by column as in the definition, and ties go to the lower row. So the answers are
+those of a search through all rows, bit for bit.
 
-Leaves that promise most come first, by their boxes and then by the first step of their rows: what is found early
-keeps others out.
+The most promising leaves come first, by their boxes and then by the first step of their rows: what is found early
+excludes others.
 """
 
 from typing import NamedTuple
@@ -30,18 +30,18 @@ from shoal.kernels.lanes import (
 )
 from shoal.kernels.leaves import BLOCK, FIRST, SECOND_BLOCK, Leaves, Place, beyond_first
 
-_EARLY_ROWS = 96  # rows looked at first, apart from those wanted, to know early how near is near
-_EARLY_FAR = 32  # and how far is far
+_EARLY_ROWS = 96  # rows looked at first, besides those wanted, for an early limit on what is near
+_EARLY_FAR = 32  # and on what is far
 _EARLY_LEAVES = 8  # leaves looked at next
-_TOGETHER = 64  # leaves whose rows are sifted before any is looked at: what is found in them sifts the next better
+_TOGETHER = 64  # leaves whose rows are sifted before any is looked at: what they contain sifts the next leaves better
 _HUGE = 2**31 - 1  # above all squared distances
 _MARGIN = 1.0 + 1e-9  # more than what float64 loses in a sum of squares
 
 
 class Candidates(NamedTuple):
-    """Room for what a walk finds: rows with their distances up to rounding, bounds and sums of leaves.
+    """Space for the results of a walk: rows with their distances up to rounding, bounds and sums of leaves.
 
-    `hint` is how near the nearest boxes were to the last point: the next is often like it.
+    `hint` is how near the nearest boxes were to the last point: the next point is often similar.
     """
 
     near: Ints
@@ -61,7 +61,7 @@ class Candidates(NamedTuple):
 
 
 def room_for(leaves: Leaves) -> Candidates:
-    """Room enough for every row to be a candidate."""
+    """Space for every row to be a candidate."""
     n, n_leaves, n_boxes = int(leaves.n_left.sum()), len(leaves.n_left), len(leaves.low) // FIRST
     return Candidates(
         near=np.empty(n, np.int64),
@@ -110,7 +110,7 @@ def measure(x: Floats, rows: Ints, point: Floats, distances: Floats) -> None:
 
 @njit(cache=True)
 def _insert(best: Ints, value: int) -> bool:
-    """Sort a value in among the lowest; the last place is spare. Returns whether it is one of them."""
+    """Insert a value into the sorted lowest ones; the last place is spare. Returns whether it is one of them."""
     i = best.shape[0] - 1
     while i > 0 and value < best[i - 1]:
         best[i] = best[i - 1]
@@ -123,7 +123,7 @@ def _insert(best: Ints, value: int) -> bool:
 def _list_boxes(
     leaves: Leaves, lower: NDArray[np.int32], upper: NDArray[np.int32], near: int, far: int, listed: Ints
 ) -> int:
-    """The leaves with rows that are near or far by their boxes; how many."""
+    """List the leaves with rows that are near or far by their boxes; returns how many."""
     n = 0
     for group in range(leaves.filled.shape[0]):
         mask = promising_boxes(lower, upper, group * GROUP, near, far) & leaves.filled[group]
@@ -144,7 +144,7 @@ def _rows_within(lower: NDArray[np.int32], n_left: NDArray[np.int32], limit: int
 
 @njit(cache=True)
 def _early_near(lower: NDArray[np.int32], n_left: NDArray[np.int32], n_wanted: int, hint: Ints) -> int:
-    """A limit that few boxes but enough rows keep. It depends on the hint only by how soon it is found."""
+    """A limit with few boxes but enough rows within it. The hint only decides how soon it is found."""
     limit = int(hint[0])
     while limit < _HUGE - 1 and _rows_within(lower, n_left, limit) < n_wanted:
         limit = min(2 * limit + 1, _HUGE - 1)
@@ -156,7 +156,7 @@ def _early_near(lower: NDArray[np.int32], n_left: NDArray[np.int32], n_wanted: i
 
 @njit(cache=True)
 def _early_far(promise: NDArray[np.int32], n_left: NDArray[np.int32], n_wanted: int) -> int:
-    """The same for promises, of which the highest are wanted."""
+    """Like `_early_near` for promises, of which the highest are wanted."""
     highest = 0
     for i in range(n_left.shape[0]):
         highest = max(highest, promise[i] if n_left[i] > 0 else 0)
@@ -171,7 +171,7 @@ def _early_far(promise: NDArray[np.int32], n_left: NDArray[np.int32], n_wanted: 
 
 @njit(cache=True)
 def _lower_limit(least: NDArray[np.int32], near: int) -> int:
-    """As far below `near` as still lets in a few leaves."""
+    """A limit as far below `near` as still lets in a few leaves."""
     while True:
         n, less = 0, np.int32(near - (near >> 2))
         for i in range(least.shape[0]):
@@ -183,7 +183,7 @@ def _lower_limit(least: NDArray[np.int32], near: int) -> int:
 
 @njit(cache=True)
 def _higher_limit(most: NDArray[np.int32], far: int) -> int:
-    """As far above `far` as still lets in a few leaves."""
+    """A limit as far above `far` as still lets in a few leaves."""
     while True:
         n, more = 0, np.int32(min(far + (far >> 4) + 1, _HUGE))
         for i in range(most.shape[0]):
@@ -199,8 +199,8 @@ def find_candidates(
 ) -> tuple[int, int]:
     """Put into `room` every row that may be among the `wanted` nearest or the `wanted_far` farthest.
 
-    `error` is how far a distance may be off by its steps, `last_error` in the end; the row `own` is not near to itself.
-    Returns how many of each.
+    `error` bounds how far off a distance may be by its steps, `last_error` at the end; the row `own` is not near to
+    itself. Returns how many there are of each.
     """
     lower, upper, listed, picked = room.lower, room.upper, room.listed, room.picked
     n_boxes, n_leaves = lower.shape[0], leaves.n_left.shape[0]
@@ -212,7 +212,7 @@ def find_candidates(
     last_near, last_far = near, far
     near_done, far_done = -1, _HUGE
     for turn in range(4):
-        # The nearest boxes, the farthest; then of all that can matter the leaves that promise most, and the others.
+        # The nearest boxes; the farthest; then, of all that can matter, the most promising leaves; and the others.
         near_now, far_now = near, far
         if turn < 3:
             n_listed = 0
@@ -286,7 +286,7 @@ def find_candidates(
                             edge = np.sqrt(best[wanted - 1]) + last_error
                             near = int(min((edge + error) ** 2 + 1.0, _HUGE - 1.0))
                             last_near = int(min((edge + last_error) ** 2 + 1.0, _HUGE - 1.0))
-    # Limits have tightened since the first of them were let in.
+    # Limits have tightened since the first candidates were let in.
     kept_near = kept_far = 0
     for i in range(n_near):
         value = room.near_values[i]
@@ -301,7 +301,7 @@ def find_candidates(
 
 @njit(cache=True)
 def keep_near(x: Floats, room: Candidates, n: int, centre: int, wanted: int, scale: float, error: float) -> int:
-    """Of n near candidates keep those that may be nearer than the nearest by their values really are; how many.
+    """Keep those of n near candidates that may be as near as the rows with the lowest values are; returns how many.
 
     Without measuring, a limit has to allow for the rounding of both rows that are compared; with it, of one.
     """
@@ -323,7 +323,7 @@ def keep_near(x: Floats, room: Candidates, n: int, centre: int, wanted: int, sca
 
 @njit(cache=True)
 def keep_far(x: Floats, room: Candidates, n: int, centre: int, scale: float, error: float) -> int:
-    """The same for far candidates, of which the farthest is wanted."""
+    """Like `keep_near` for far candidates, of which the farthest is wanted."""
     farthest = 0
     for i in range(n):
         farthest = i if room.far_values[i] > room.far_values[farthest] else farthest
@@ -337,9 +337,9 @@ def keep_far(x: Floats, room: Candidates, n: int, centre: int, scale: float, err
 
 
 @njit(cache=True)
-def nearest_of(x: Floats, rows: Ints, centre: int, found: Ints) -> None:
-    """Fill `found` with the rows nearest to the centre, by (distance, row); there must be enough."""
-    wanted, n_found = found.shape[0], 0
+def nearest_of(x: Floats, rows: Ints, centre: int, nearest: Ints) -> None:
+    """Fill `nearest` with the rows nearest to the centre, by (distance, row); there must be enough."""
+    wanted, n_found = nearest.shape[0], 0
     measured, distances = np.empty(rows.shape[0]), np.empty(wanted)
     measure(x, rows, x[centre], measured)
     for i in range(rows.shape[0]):
@@ -347,14 +347,14 @@ def nearest_of(x: Floats, rows: Ints, centre: int, found: Ints) -> None:
         p = n_found
         if n_found == wanted:
             p -= 1
-            if p < 0 or distance > distances[p] or (distance == distances[p] and row > found[p]):
+            if p < 0 or distance > distances[p] or (distance == distances[p] and row > nearest[p]):
                 continue
         else:
             n_found += 1
-        while p > 0 and (distance < distances[p - 1] or (distance == distances[p - 1] and row < found[p - 1])):
-            distances[p], found[p] = distances[p - 1], found[p - 1]
+        while p > 0 and (distance < distances[p - 1] or (distance == distances[p - 1] and row < nearest[p - 1])):
+            distances[p], nearest[p] = distances[p - 1], nearest[p - 1]
             p -= 1
-        distances[p], found[p] = distance, row
+        distances[p], nearest[p] = distance, row
 
 
 @njit(cache=True)

@@ -1,10 +1,10 @@
-"""Rows down a tree of cuts, each for itself.
+"""The way of rows down a tree of cuts, each row by itself.
 
     z = (x - centre) B, with 0 for what is missing;  at a node: left where z · direction < threshold, else right
 
-At a node without a direction a number drawn for the row decides: left where it is below the threshold. Sums run in one
-order for every row, whatever rows stand next to it: where a row goes does not depend on how the rows are cut into
-blocks, as it would with products of matrices.
+At a node without a direction, a number drawn for the row decides: left if it is below the threshold. Sums run in the
+same order for every row, so where a row goes does not depend on how the rows are cut into blocks, as it would with
+products of matrices.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
-"""Prices of rows that no triple of rows may exceed together.
+"""Triples of rows whose prices together exceed the loss of the triple.
 
     c(T) = (d[i, j] + d[i, l] + d[j, l]) / 3,    the loss of the group T = {i, j, l}; d are squared distances
     violated:  u[i] + u[j] + u[l] > c(T)
 
-All triples are looked at but for those that cannot be violated: of rows in falling order of u, c(T) >= d[i, j] / 2,
+All triples are examined except those that cannot be violated: for rows in falling order of u, c(T) >= d[i, j] / 2,
 because d[i, l] + d[j, l] >= d[i, j] / 2, and u(T) <= u[i] + 2 u[j].
 """
 
@@ -15,10 +15,11 @@ from shoal.kernels.arrays import Floats, Ints
 
 @njit(cache=True, nogil=True)
 def violated_triples(distances: Floats, prices: Floats, least: float) -> tuple[Ints, float]:
-    """For each row with the highest price of a triple violated by more than `least` the worst such, and by how much."""
+    """For each row, the worst triple violated by more than `least` in which its price is highest; and by how much at
+    most."""
     n = distances.shape[0]
     order = np.argsort(-prices)
-    found = np.empty((n, 3), dtype=np.int64)
+    triples = np.empty((n, 3), dtype=np.int64)
     n_found = 0
     worst = 0.0
     for a in range(n):
@@ -38,9 +39,9 @@ def violated_triples(distances: Floats, prices: Floats, least: float) -> tuple[I
                     second = j
                     third = row
         if second >= 0:
-            found[n_found, 0] = i
-            found[n_found, 1] = second
-            found[n_found, 2] = third
+            triples[n_found, 0] = i
+            triples[n_found, 1] = second
+            triples[n_found, 2] = third
             n_found += 1
             worst = max(worst, most)
-    return found[:n_found], worst
+    return triples[:n_found], worst

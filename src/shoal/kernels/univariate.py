@@ -7,8 +7,8 @@ Some best partition consists of runs of the sorted values (a swap across a gap n
 or more (cutting it in two never costs), so this finds the optimum, in O(n k): Hansen and Mukherjee (2003) for the
 squared loss. The loss of a run grows by one value at its lower end:
 
-    squared     with u = v - v[j-1]:  sum of u^2 - (sum of u)^2 / s;  u is never larger than the run is wide, so nothing
-                is lost to an offset that all values share, nor to what happens far away
+    squared     with u = v - v[j-1]:  sum of u^2 - (sum of u)^2 / s;  u is never larger than the run is wide, so neither
+                a common offset nor distant values cost digits
     absolute    + median of the run so far (the lower middle value) - the new value
 
 Equal values keep row order. Of partitions with equal loss the one with the smaller last group is taken, then the one

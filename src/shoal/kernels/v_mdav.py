@@ -10,9 +10,9 @@
         publish G
     each row left, in row order, joins the group below 2k - 1 rows with the nearest mean of present members
 
-This is Solanas and Martinez-Balleste (2006). Where every group has 2k - 1 rows already, which the paper leaves open,
-the row joins the nearest one, and the 2k rows are split: the row farthest from their mean with its k - 1 nearest, and
-the others as a new group.
+This is Solanas and Martinez-Balleste (2006). If every group already has 2k - 1 rows, a case the paper leaves open, the
+row joins the nearest one, and the 2k rows are split: the row farthest from their mean with its k - 1 nearest, and the
+others as a new group.
 
 Ties break by row position, between groups by label; groups are numbered in the order they are formed. Sums run from
 left to right, in means over rows in row order, so that the result is equal to the naive one bit for bit: no fastmath.
@@ -93,7 +93,7 @@ def _distances(x: Floats, rows: Ints, point: Floats) -> Floats:
 
 @njit(cache=True)
 def _distance_within(x: Floats, a: int, b: int, limit: float, weight: float) -> float:
-    """Squared distance of two rows; where weight times distance is larger than the limit, something that is too."""
+    """Squared distance of two rows; if weight times distance exceeds the limit, some value for which it does too."""
     n_columns = x.shape[1]
     total = 0.0
     start = 0
@@ -114,12 +114,12 @@ def _distance_within(x: Floats, a: int, b: int, limit: float, weight: float) -> 
 def _nearest(distances: Floats, rows: Ints, centre: int, k: int) -> Ints:
     """Positions in `rows` of the k - 1 nearest to row `centre`; an equal distance keeps the earlier row in front."""
     chosen = np.empty(k - 1, dtype=np.int64)
-    found = 0
+    n_chosen = 0
     for i in range(rows.shape[0]):
-        if rows[i] == centre or (found == k - 1 and (k == 1 or distances[i] >= distances[chosen[found - 1]])):
+        if rows[i] == centre or (n_chosen == k - 1 and (k == 1 or distances[i] >= distances[chosen[n_chosen - 1]])):
             continue
-        slot = min(found, k - 2)
-        found = min(found + 1, k - 1)
+        slot = min(n_chosen, k - 2)
+        n_chosen = min(n_chosen + 1, k - 1)
         while slot > 0 and distances[i] < distances[chosen[slot - 1]]:
             chosen[slot] = chosen[slot - 1]
             slot -= 1
@@ -133,8 +133,8 @@ def _newcomer(
 ) -> int:
     """Position in `rows` of the row to add to a group, or -1: its nearest, if farther from all others by the weight.
 
-    `from_first` has the distances from the first member, and -1 for the members. Of the first `seen` members a row is
-    `at_least` so far, which is kept from one newcomer to the next.
+    `from_first` has the distances from the first member, and -1 for the members. A row is at least `at_least` from the
+    first `seen` members; both are kept from one newcomer to the next.
     """
     rounding = 64.0 * (x.shape[1] + 16) * 2.3e-16
     radius = 0.0

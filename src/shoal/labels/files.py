@@ -134,7 +134,7 @@ def read_labels(path: str | Path, task: LabelTask, analyst: str, questions: Sequ
     asked = {question.position: (at, question) for at, question in enumerate(handed)}
     # The word of a round covers all questions up to its last one; its file has no answers to later ones.
     last = {word: at for at, word in enumerate(_words(task, analyst, handed))}
-    found: dict[int, Label] = {}
+    by_position: dict[int, Label] = {}
     only = None
     for line, (number, word, check) in _filled_in(Path(path)):
         if not word and not check:
@@ -153,11 +153,11 @@ def read_labels(path: str | Path, task: LabelTask, analyst: str, questions: Sequ
             continue
         if word.lower() not in _WORDS:
             raise InputError(f"{path} line {line}: the label must be one of {', '.join(ANSWERS)} (or s, d, u).")
-        if position in found:
+        if position in by_position:
             raise InputError(f"{path} line {line}: pair {position} already has a label. Keep one line for each pair.")
         answer = _WORDS[word.lower()]
-        found[position] = Label(analyst, position, question.left, question.right, answer, question.repeat_of)
-    return Labels(tuple(found[position] for position in sorted(found)))
+        by_position[position] = Label(analyst, position, question.left, question.right, answer, question.repeat_of)
+    return Labels(tuple(by_position[position] for position in sorted(by_position)))
 
 
 def _words(task: LabelTask, analyst: str, questions: Sequence[Question]) -> Iterator[str]:
@@ -223,16 +223,16 @@ def store_labels(folder: str | Path, labels: Labels) -> None:
 
 def load_labels(folder: str | Path) -> Labels:
     """All labels in the folder of a task, by position and analyst."""
-    found = [
+    stored = [
         Label(path.stem, *_three(path, row), _answer(path, row[3]), _repeat(path, row[4]))
         for path in sorted((Path(folder) / "labels").glob("*.csv"))
         for row in _read(path, _LABELS)
     ]
-    return Labels(tuple(sorted(found, key=lambda label: (label.position, label.analyst))))
+    return Labels(tuple(sorted(stored, key=lambda label: (label.position, label.analyst))))
 
 
 def store_asked(folder: str | Path, analyst: str, questions: Iterable[Question]) -> None:
-    """Keep which questions an analyst was handed: with choice="active" nothing else tells."""
+    """Keep which questions an analyst was handed: with choice="active" nothing else records it."""
     rows = [(q.position, q.left, q.right, "" if q.repeat_of is None else q.repeat_of) for q in questions]
     _write(_place(folder, "asked", analyst), _ASKED, rows)
 
@@ -293,10 +293,10 @@ def _three(path: Path, row: Sequence[str]) -> tuple[int, int, int]:
 
 
 def _whole(path: Path, text: str) -> int:
-    found = _number(text)
-    if found < 0:
+    number = _number(text)
+    if number < 0:
         raise _broken(path)
-    return found
+    return number
 
 
 def _repeat(path: Path, text: str) -> int | None:
@@ -304,10 +304,10 @@ def _repeat(path: Path, text: str) -> int | None:
 
 
 def _answer(path: Path, text: str) -> Answer:
-    found = _WORDS.get(text)
-    if found is None:
+    answer = _WORDS.get(text)
+    if answer is None:
         raise _broken(path)
-    return found
+    return answer
 
 
 def _broken(path: Path) -> InputError:

@@ -95,11 +95,11 @@ class Labels:
         return len(self.labels)
 
     def of(self, analyst: str) -> Labels:
-        """Those of one analyst."""
+        """The labels of one analyst."""
         return Labels(tuple(label for label in self.labels if label.analyst == analyst))
 
     def and_also(self, others: Iterable[Label]) -> Labels:
-        """These and then others."""
+        """These labels, then others."""
         return Labels((*self.labels, *others))
 
     @property
@@ -114,8 +114,8 @@ class Labels:
 
     def counts(self) -> dict[Answer, int]:
         """How many of each answer."""
-        found = Counter(label.answer for label in self.labels)
-        return {answer: found[answer] for answer in ANSWERS}
+        counter = Counter(label.answer for label in self.labels)
+        return {answer: counter[answer] for answer in ANSWERS}
 
 
 class Decided(NamedTuple):

@@ -60,7 +60,7 @@ def learn(task: LabelTask, labels: Labels, metric: Metric = "auto", seed: int = 
         "auto": `AutoMetric`, whichever does best on held-out pairs. "linear": `LinearMetric`, quick, needs few labels.
         "deep": `DeepMetric`, a network; needs some hundred labels and the extra `deep`.
     seed
-        Seeds the learning; see there.
+        Seeds the learning.
     """
     method, pairs = _method(metric, seed), labelled_pairs(task, labels)
     if not len(pairs.similar):
@@ -85,16 +85,16 @@ def curve(
     """
     check_whole("steps", steps, 1)
     method = _method(metric, seed)
-    found = decided_pairs(labels)
-    if not _enough(found.similar):
+    decided = decided_pairs(labels)
+    if not _enough(decided.similar):
         return []
     pairs = as_pairs(*labelled_pairs(task, labels))
     number = _numbers(pairs)
-    uniform = number[_drawn_uniformly(task, labels, found)]
+    uniform = number[_drawn_uniformly(task, labels, decided)]
     folds = [Fold(fold.train, fold.held.take(np.isin(_numbers(fold.held), uniform))) for fold in pairs.folds(seed)]
     if any(fold.held.similar.all() or not fold.held.similar.any() for fold in folds):
         return []
-    given = _first_given(labels, found)
+    given = _first_given(labels, decided)
     distances = _deep(method) if isinstance(method, DeepMetric) else _linear(LinearMetric(seed=seed), pairs)
     points = []
     for n in _sizes(len(labels), steps):

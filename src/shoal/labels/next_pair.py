@@ -50,14 +50,14 @@ def choose_next(
     slots = repeat_slots(asking, task.n_curves, analyst)
     mine = [label for label in labels if label.analyst == analyst]
     repeated = {label.repeat_of for label in mine if label.repeat_of is not None}
-    found: list[Question] = []
+    questions: list[Question] = []
     fresh: list[int] = []
     for position in positions:
         old = [label for label in mine if _can_be_repeated(label, position, repeated)] if position in slots else []
         if old:
             again = old[int(next_generator(asking, analyst, position).integers(len(old)))]
             repeated.add(again.position)
-            found.append(Question(position, again.right, again.left, again.position))
+            questions.append(Question(position, again.right, again.left, again.position))
         else:
             fresh.append(position)
     random = next_generator(asking, analyst, positions[0])
@@ -68,13 +68,13 @@ def choose_next(
         old = sorted((label for label in mine if _is_before(label, position, repeated)), key=_first_to_repeat)
         if old:
             repeated.add(old[0].position)
-            found.append(Question(position, old[0].right, old[0].left, old[0].position))
+            questions.append(Question(position, old[0].right, old[0].left, old[0].position))
     flipped = random.random(len(left)) < 0.5
-    found += [
+    questions += [
         Question(position, int(b), int(a)) if turn else Question(position, int(a), int(b))
         for position, a, b, turn in zip(fresh, left, right, flipped, strict=False)
     ]
-    return sorted(found, key=lambda question: question.position)
+    return sorted(questions, key=lambda question: question.position)
 
 
 def _can_be_repeated(label: Label, position: int, repeated: set[int]) -> bool:
@@ -133,8 +133,8 @@ def _margins(values: NDArray[np.float64], known: Decided, pool: tuple[Positions,
         return apart * apart
 
     with one_thread():
-        found = logistic_weights(squares(known.left, known.right), known.similar, PENALTY, _STEPS)
-        margins: NDArray[np.float64] = found[-1] - squares(*pool) @ found[:-1]
+        weights = logistic_weights(squares(known.left, known.right), known.similar, PENALTY, _STEPS)
+        margins: NDArray[np.float64] = weights[-1] - squares(*pool) @ weights[:-1]
     return margins
 
 

@@ -285,11 +285,11 @@ class LabelTask:
         """
         answered = {label.position for label in labels if label.analyst == analyst}
         plan = self.plan(analyst)
-        found = [question for question in plan if question.position not in answered][:n]
-        if self.choice == "uniform" or len(found) == n:
-            return found
+        fresh = [question for question in plan if question.position not in answered][:n]
+        if self.choice == "uniform" or len(fresh) == n:
+            return fresh
         open_positions = [at for at in range(len(plan), self.n_pairs) if at not in answered]
-        return found + choose_next(self, self._asking, labels, analyst, open_positions[: n - len(found)], found)
+        return fresh + choose_next(self, self._asking, labels, analyst, open_positions[: n - len(fresh)], fresh)
 
     def further(self, analyst: str, asked: Iterable[Question], position: int) -> Question | None:
         """One further question, about a pair the analyst was not asked about; None if there is none left."""

@@ -63,7 +63,7 @@ class TaskCertificate(BaseModel):
     seal: str = ""
 
     def sealed(self) -> TaskCertificate:
-        """The same with its seal set."""
+        """The same certificate with its seal set."""
         unsealed = self.model_copy(update={"seal": ""}).as_bytes()
         return self.model_copy(update={"seal": hashlib.sha256(unsealed).hexdigest()})
 

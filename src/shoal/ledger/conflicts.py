@@ -72,8 +72,8 @@ def _by_instants(members: Sequence[GroupMembership], place: int) -> list[Instant
         more = [n for n, other in enumerate(members) if n not in tied and _share(members[one], other)]
         tied.update(more)
         new += more
-    found = [members[n].instants for n in sorted(tied)]
-    return None if any(one is None for one in found) else [one for one in found if one is not None]
+    instants = [members[n].instants for n in sorted(tied)]
+    return None if any(one is None for one in instants) else [one for one in instants if one is not None]
 
 
 def _share(one: GroupMembership, other: GroupMembership) -> bool:
@@ -104,9 +104,9 @@ def _not_judged(related: Sequence[int], why: str) -> GuaranteeNotMetError:
 def _where(added: GroupMembership, small: Hashes) -> str:
     """Positions of the series concerned; for subjects that this release lacks, only their number."""
     assert added.positions is not None
-    found = sorted(added.positions[np.isin(added.subjects, small)].tolist())
-    shown = ", ".join(str(position) for position in found[:_SHOWN])
-    positions = f"; series positions {shown}{', ...' if len(found) > _SHOWN else ''}" if found else ""
+    rows = sorted(added.positions[np.isin(added.subjects, small)].tolist())
+    shown = ", ".join(str(position) for position in rows[:_SHOWN])
+    positions = f"; series positions {shown}{', ...' if len(rows) > _SHOWN else ''}" if rows else ""
     gone = int((~np.isin(small, added.subjects)).sum())
     return positions + (f"; {gone} of them are in earlier releases only" if gone else "")
 
@@ -194,26 +194,26 @@ def _inferred(members: Sequence[GroupMembership]) -> tuple[list[str], list[str]]
 
 def _unjudged(members: Sequence[GroupMembership]) -> list[str]:
     """What cannot be judged, release by release, with the way out."""
-    found = []
+    unjudged = []
     for n, added in enumerate(members):
         others = [m for m, other in enumerate(members) if m != n and _share(other, added)]
         why = "" if _by_instants(members, n) is not None else added.why_not
         exchanged = next((m for m in others if m < n and _exchanged(members[m], added)), None)
         if why and others:
             listed = ", ".join(str(m + 1) for m in others[:_SHOWN])
-            found.append(
+            unjudged.append(
                 f"release {n + 1}: {why}, and some of its subjects are in release "
                 f"{listed}{', ...' if len(others) > _SHOWN else ''} too. Withdraw it if you still can, and publish "
                 "nothing more about these subjects"
             )
         elif why:
-            found.append(
+            unjudged.append(
                 f"release {n + 1}: {why}. No other release of its subjects is on record, and none will pass; what it "
                 "promises by itself is in its certificate"
             )
         elif exchanged is not None:
-            found.append(
+            unjudged.append(
                 f"releases {exchanged + 1} and {n + 1}: {_exchanged(members[exchanged], added)}. Publish nothing more "
                 "about these subjects"
             )
-    return found
+    return unjudged

@@ -30,8 +30,8 @@ def spellings_of(subject: Any) -> set[str]:
     The number of spaces is unknown: those it has now, none, or one after it.
     """
     text = text_of(subject)
-    found = {str(subject), text, f"{text} ", unicodedata.normalize("NFD", text)}
-    return found | {f"{text}.0"} if WHOLE.fullmatch(f"{text}.0") else found
+    spellings = {str(subject), text, f"{text} ", unicodedata.normalize("NFD", text)}
+    return spellings | {f"{text}.0"} if WHOLE.fullmatch(f"{text}.0") else spellings
 
 
 def hash_subject(key: bytes, subject: Any) -> int:
@@ -97,7 +97,7 @@ class GroupMembership:
         )
 
     def renamed(self, names: Mapping[int, int]) -> GroupMembership:
-        """The same under other hashes, if `names` has one that is unique; for subjects with one series."""
+        """The same membership under other hashes, if `names` has one that is unique; for subjects with one series."""
         hashes, taken = self.subjects.tolist(), set(self.subjects.tolist())
         for place, old in enumerate(hashes):
             if (new := names.get(old, old)) not in taken:
@@ -165,11 +165,11 @@ def _instants(
 
 def older_hashes(candidate: Candidate | EventsCandidate, key: bytes) -> dict[int, int]:
     """For each hash under which a subject's exact spelling may have been recorded, its current hash."""
-    found: dict[int, int] = {}
+    current: dict[int, int] = {}
     for label in set(_labels(candidate.private.original)):
         today = hash_subject(key, label)
-        found |= {hash_text(key, spelling): today for spelling in spellings_of(label)}
-    return found
+        current |= {hash_text(key, spelling): today for spelling in spellings_of(label)}
+    return current
 
 
 def _names(original: Panel, series: Numbers, key: bytes) -> Hashes:

@@ -10,8 +10,8 @@ each release it gives the group of its series there, or that there is none.
 keyed releases are assumed to share one key, as if they were joined into one. The *thread* of a series gives its group
 in each keyed release, or that it is absent.
 
-    crowd(trail)  = #{ subjects with a trail that tells the same of all releases }
-    crowd(thread) = #{ subjects with a series whose thread tells the same of all keyed releases }
+    crowd(trail)  = #{ subjects with a trail that gives the same in all releases }
+    crowd(thread) = #{ subjects with a series whose thread gives the same in all keyed releases }
 
 A subject is promised the smallest k of the releases it is in; the releases are safe together if
 

@@ -30,7 +30,7 @@ LEAST_FOR_THIRDS = 9
 
 
 def aggregate_groups(x: Floats, labels: Ints, subjects: Ints, k: int, aggregate: Aggregate) -> Floats:
-    """Every row replaced by the aggregate of its group; under "quantiles" by its mean, next to `group_thirds`."""
+    """Replace every row by the aggregate of its group; under "quantiles" by its mean, next to `group_thirds`."""
     published = group_means(x, labels, subjects, k)
     if aggregate in ("mean", "quantiles"):
         return published

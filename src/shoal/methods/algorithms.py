@@ -30,17 +30,17 @@ from shoal.model import Progress
 Algorithm = Literal["auto", "mdav", "v-mdav", "k-ward", "optimal", "by-mean", "by-variance", "best"]
 
 REFINE_WORK = 20_000
-"""Changes of groups that refining may look at, per series."""
+"""Largest number of changes of groups that refining examines, per series."""
 
 CHEAP_WORK = 2000
-"""The same for "auto", in each of its rounds."""
+"""That number for "auto", in each of its rounds."""
 
 INDEX_ROWS = 2000
 """Number of series above which MDAV uses an index, at any length."""
 
 INDEX_WORK = 1e8
-"""The same for fewer but long ones: series² times values of each, over k; about a tenth of a second without an index.
-Below, the index would also be faster, but compiling it takes 15 seconds on the first run."""
+"""The limit for fewer but longer ones: series² times values of each, over k; about a tenth of a second without an
+index. Below, the index would also be faster, but compiling it takes 15 seconds on the first run."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class AlteringMethod(Method):
 def of_distinct(panel: Panel, change: Callable[[Floats], Floats]) -> Floats:
     """Change each distinct series once, so that equal series get the same result, bit for bit.
 
-    Takes and gives (series, instants, channels); the number of instants may change.
+    Takes and returns (series, instants, channels); the number of instants may change.
     """
     first, place = np.unique(value_classes(panel), return_inverse=True)
     return change(panel.cube[first])[place.reshape(-1)]
@@ -84,7 +84,7 @@ def secret_parameters(method: Method) -> dict[str, Any]:
 
 
 def refuse_gaps(method: Method, panel: Panel) -> None:
-    """For methods that have no rule for missing values."""
+    """Refuse gaps, for methods that have no rule for missing values."""
     if panel.n_missing:
         raise ParameterError(
             f"{method.name} needs a panel without gaps; {panel.n_missing} values are missing. "

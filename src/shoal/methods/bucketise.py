@@ -80,7 +80,7 @@ def bucketise_each(
     rngs: Sequence[np.random.Generator],
     groups: Sequence[Ints | None],
 ) -> list[EventTables]:
-    """Each of some snapshots as `bucketise` gives it. Frames are queried once for all of them."""
+    """Bucketise several snapshots. Frames are queried once for all of them."""
     frame = plain_types(pl.concat([events[[TIME, *quasi, sensitive]] for events in snapshots]))
     codes, n_values = counted_codes(frame[sensitive])
     ends = np.cumsum([len(events) for events in snapshots]).tolist()

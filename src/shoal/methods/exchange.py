@@ -20,7 +20,7 @@ import numpy as np
 from shoal.kernels.arrays import Ints
 
 _TRIES = 24  # rows drawn by chance in search of a partner
-_LOOKS = 200  # groups with room for a frequent value that are looked at
+_LOOKS = 200  # groups with room for a frequent value that are tried
 
 
 class Exchanged(NamedTuple):
@@ -46,7 +46,7 @@ def can_be_exchanged(values: Ints, sizes: Ints, l: int) -> bool:
 
 
 def exchange(values: Ints, classes: Ints, envelopes: Ints, l: int, rng: np.random.Generator) -> Exchanged:
-    """Exchange values, where that is possible, between groups, numbered in `classes` from 0 as all three are."""
+    """Exchange values between groups where that is possible; values, classes and envelopes are numbered from 0."""
     table = _Table(values, classes, envelopes, l, rng)
     for group, value in table.in_excess():
         while table.excess(group, value):

@@ -22,7 +22,7 @@ SMOOTHING = 0.5
 ROUNDS = 50
 """How often series that came too close to someone are drawn again."""
 
-_YARDSTICKS = 1000  # series whose distances say what near is; all pairs of a large panel would take too long
+_YARDSTICKS = 1000  # series whose distances define what is near; all pairs of a large panel would take too long
 _MOST_DECIMALS = 9
 _ROWS = 2000
 
@@ -71,10 +71,10 @@ def _nearest(made: Floats, x: Floats) -> Floats:
     """The distance of each to the nearest row of x."""
     from scipy.spatial.distance import cdist
 
-    found = np.full(len(made), np.inf)
+    nearest = np.full(len(made), np.inf)
     for start in range(0, len(x), _ROWS):
-        np.minimum(found, cdist(made, x[start : start + _ROWS]).min(axis=1), out=found)
-    return found
+        np.minimum(nearest, cdist(made, x[start : start + _ROWS]).min(axis=1), out=nearest)
+    return nearest
 
 
 def _like_readings(values: Floats, x: Floats) -> Floats:

@@ -41,10 +41,10 @@ class FirstWindow(NamedTuple):
 def first_window(counts: Ints, l: int, cost: Floats, beta: Floats, nodes: int | None = None) -> FirstWindow:
     """Place the events of the first snapshots, counts[i, s] of snapshot i and value s, at the least loss found.
 
-    Solved by branch and bound with HiGHS. Where `nodes` (by default a number that falls with the size) do not prove
-    the optimum, and where the program has more than MOST_VARIABLES, the better one of the best solution found and of
-    the one that takes in snapshot after snapshot is given. Events of a value are published in the order of their homes
-    (Theorem 1). Same input, same result, if the version of HiGHS is the same.
+    Solved by branch and bound with HiGHS. If `nodes` (by default, a number that falls with the size) do not prove the
+    optimum, or if the program has more than MOST_VARIABLES, the result is the better of two solutions: the best one
+    found, and the one that adds one snapshot after another. Events of a value are published in the order of their homes
+    (Theorem 1). The same input gives the same result with the same version of HiGHS.
 
     The window has as many snapshots as `counts`, so a stream shorter than the window needs nothing else; `cost` must
     have an entry for each of their distances.
@@ -84,16 +84,16 @@ def _solve(counts: Ints, l: int, cost: Floats, beta: Floats, nodes: int | None) 
     nodes = max(1, min(_WORK // n**2, _MOST_NODES)) if nodes is None else nodes
     limits = {"mip_rel_gap": 0.0, "node_limit": nodes}
     whole = np.concatenate([np.zeros(n), np.ones(w)])
-    found = milp(
+    solved = milp(
         objective,
         integrality=whole,
         constraints=LinearConstraint(matrix, -np.inf, most),
         options=limits,
         bounds=Bounds(0),
     )
-    if found.x is None:
+    if solved.x is None:
         return None, False
-    levels = np.rint(found.x[n:])
+    levels = np.rint(solved.x[n:])
     bounds = np.stack([np.zeros(n + w), np.full(n + w, np.inf)], axis=1)
     bounds[n:] = levels[:, None]
     # A corner of the polytope, so whole numbers.
@@ -102,7 +102,7 @@ def _solve(counts: Ints, l: int, cost: Floats, beta: Floats, nodes: int | None) 
         return None, False
     wanted = np.zeros((w, n_values))
     np.add.at(wanted, (place, value), corner.x[:n])
-    return np.rint(wanted).astype(np.int64), bool(found.status == 0)
+    return np.rint(wanted).astype(np.int64), bool(solved.status == 0)
 
 
 def _constraints(value: Ints, home: Ints, place: Ints, counts: Ints, l: int) -> tuple[Any, Ints]:

@@ -73,14 +73,14 @@ def publish_groups(
 
 def _published_attributes(panel: Panel, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """The attributes to publish, in plain types and without gaps."""
-    found = {name: plain_column(panel.attributes[name]) for name in names}
-    for name, column in found.items():
+    columns = {name: plain_column(panel.attributes[name]) for name in names}
+    for name, column in columns.items():
         if n_missing := int(missing_entries(column).sum()):
             raise ParameterError(
                 f"Column {name!r} cannot be published: {n_missing} of {panel.n_series} series have no entry in "
                 "it. Fill it in the table, or drop these series."
             )
-    return found
+    return columns
 
 
 def _n_subjects(panel: Panel, groups: Ints) -> Ints:

@@ -40,13 +40,13 @@ def positions(name: str, chosen: Instants | None, n_instants: int) -> Ints:
     """The positions that a choice stands for in a panel of this many instants; None chooses all."""
     if chosen is None:
         return np.arange(n_instants)
-    found = _positions(name, chosen)
-    if found[-1] >= n_instants:
+    chosen_positions = _positions(name, chosen)
+    if chosen_positions[-1] >= n_instants:
         raise ParameterError(
-            f"{name}={chosen} goes up to position {found[-1]}; the panel has {n_instants} instants, "
+            f"{name}={chosen} goes up to position {chosen_positions[-1]}; the panel has {n_instants} instants, "
             f"0 to {n_instants - 1}."
         )
-    return found
+    return chosen_positions
 
 
 def are_disjoint(one: Instants | None, other: Instants | None) -> bool:
@@ -103,15 +103,15 @@ def canonical_factors(name: str, given: Sensitivity) -> str:
 
 def factors_of(name: str, given: Sensitivity | None, n_instants: int) -> Floats:
     """The factor of each instant of a panel; 1 where none is given."""
-    found = np.ones(n_instants)
+    factors_of_all = np.ones(n_instants)
     factors = {} if given is None else _factors(name, given)
     if factors and max(factors) >= n_instants:
         raise ParameterError(
             f"{name} goes up to position {max(factors)}; the panel has {n_instants} instants, 0 to {n_instants - 1}."
         )
     for at, factor in factors.items():
-        found[at] = factor
-    return found
+        factors_of_all[at] = factor
+    return factors_of_all
 
 
 def _factors(name: str, given: Sensitivity) -> dict[int, float]:

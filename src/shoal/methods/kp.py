@@ -52,9 +52,9 @@ class _Formed(NamedTuple):
 
     def of_all(self, n: int) -> NDArray[np.int64]:
         """The group of each row, -1 for a suppressed one."""
-        found = np.full(n, -1)
-        found[self.kept] = self.groups
-        return found
+        groups_of_all = np.full(n, -1)
+        groups_of_all[self.kept] = self.groups
+        return groups_of_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +228,7 @@ class KP(Method):
         return self.knowing(_scales=tuple(deviations))
 
     def _near(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values as groups compare them: of several channels, in units of each."""
+        """Values as groups compare them; with several channels, in units of each."""
         if len(self._scales) == 1:
             return x
         scaled: NDArray[np.float64] = x / np.repeat(self._scales, x.shape[1] // len(self._scales))
@@ -307,7 +307,7 @@ class KP(Method):
         return min(found, key=lambda formed: self._loss(x, formed))
 
     def _loss(self, x: NDArray[np.float64], formed: _Formed) -> float:
-        """The loss of shapes and of values, weighed."""
+        """The loss of shapes and of values, weighted."""
         kept, near = x[formed.kept], self._near(x)
         low, high, _ = boxes_of(near[formed.kept], formed.groups)
         width = np.sqrt(np.square(high - low).mean(axis=1))[formed.groups].mean()

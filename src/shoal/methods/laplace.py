@@ -65,7 +65,7 @@ def noisy_integers(
 
 def _mechanism(sensitivity: int, epsilon: float) -> tuple[Any, float, float]:
     """The mechanism with the least noise that costs no more than epsilon, with its scale and cost."""
-    # Here, because it takes two seconds to load and few need it.
+    # Imported here, because it takes two seconds to load and few need it.
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

@@ -39,6 +39,6 @@ def _ordinals(subjects: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each row, how many earlier rows belong to its subject."""
     order = np.argsort(subjects, kind="stable")
     sizes = np.bincount(subjects)
-    found = np.empty(len(subjects), dtype=np.int64)
-    found[order] = np.arange(len(subjects)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return found
+    ordinals = np.empty(len(subjects), dtype=np.int64)
+    ordinals[order] = np.arange(len(subjects)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return ordinals

@@ -13,7 +13,7 @@ Length = str | int
 
 
 def check_length(given: object, setting: str) -> None:
-    """Refuse what is no length."""
+    """Refuse what is not a length."""
     parse_duration(given, setting)
 
 

@@ -75,8 +75,8 @@ def _near_triples(distances: Floats) -> Ints:
     one, other = np.triu_indices(near.shape[1], 1)
     own = np.repeat(np.arange(n), len(one))
     triples = np.stack([own, near[:, one].ravel(), near[:, other].ravel()], axis=1)
-    found: Ints = np.unique(np.sort(triples, axis=1), axis=0)
-    return found
+    distinct: Ints = np.unique(np.sort(triples, axis=1), axis=0)
+    return distinct
 
 
 def _solved(distances: Floats, triples: Ints) -> Floats:

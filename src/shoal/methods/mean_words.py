@@ -30,7 +30,7 @@ class Words(NamedTuple):
 
 
 def with_mean_words(x: NDArray[np.float64], subgroups: NDArray[np.int64], words: Words, representation: Sax) -> Words:
-    """The same words, but for each subgroup, numbered from 0, whose mean shape is nearer to its rows its word."""
+    """Replace the word of each subgroup, numbered from 0, by that of its mean shape if that is nearer to its rows."""
     n_channels = representation.n_channels
     shapes = unit_channels(x, n_channels)
     means = _means(shapes, subgroups)
@@ -53,7 +53,7 @@ def with_mean_words(x: NDArray[np.float64], subgroups: NDArray[np.int64], words:
 def with_near_shapes(
     x: NDArray[np.float64], groups: NDArray[np.int64], p: int, words: Words, representation: Sax
 ) -> Words:
-    """The same words, but in each group, numbered from 0, where they are nearer to its rows those of near shapes."""
+    """Replace the words of each group, numbered from 0, by those of near shapes if these are nearer to its rows."""
     n_channels = representation.n_channels
     shapes = unit_channels(x, n_channels)
     subgroups = split_sets(shapes, groups, p)

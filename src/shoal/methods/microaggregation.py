@@ -245,12 +245,12 @@ class Microaggregation(Method):
         """The groups shown to analysts that a release must stay within: those of the metric, and those given."""
         features = find_features(self.features)
         given = self.within if isinstance(self.within, tuple) else (self.within,)
-        found = (features.shown if isinstance(features, Learned) else None, *given)
-        return tuple(shown for shown in found if isinstance(shown, ShownGroups))
+        all_shown = (features.shown if isinstance(features, Learned) else None, *given)
+        return tuple(shown for shown in all_shown if isinstance(shown, ShownGroups))
 
     @staticmethod
     def account(parameters: Mapping[str, Any]) -> str:
-        """Of means and medians of values."""
+        """What was done to the series, for means and medians of values."""
         k, aggregate = parameters.get("k"), parameters.get("aggregate")
         if type(k) is not int or aggregate not in ("mean", "median") or parameters.get("form") != "values":
             return ""
@@ -288,19 +288,19 @@ class Microaggregation(Method):
         return ""
 
     def prepare(self, panel: PanelShards) -> Self:
-        """Standardized features, and the spreads of several interests, are those of the whole panel; and so is who was
-        shown to analysts."""
+        """Take standardized features, the spreads of several interests, and who was shown to analysts, from the whole
+        panel."""
         features = find_features(self.features)
-        found = self
+        fixed = self
         if isinstance(features, Standardized):
-            found = replace(self, features=Standardized(panel.add_up(_moments)))
+            fixed = replace(self, features=Standardized(panel.add_up(_moments)))
         elif isinstance(features, Kept):
             moments = panel.store.reduce(partial(_kept_moments, features), _added_each)
-            found = replace(self, features=features.scaled([moments]))
+            fixed = replace(self, features=features.scaled([moments]))
         if self.shown_groups:
             present = panel.store.reduce(partial(_present, self.shown_groups), _added_each)
-            found = found.knowing(_present=self._judged(present))
-        return found
+            fixed = fixed.knowing(_present=self._judged(present))
+        return fixed
 
     def _judged(self, present: Sequence[Present]) -> tuple[Present, ...]:
         """Who was shown, in each label task; refused if a release of these people cannot stay within its groups."""
@@ -309,7 +309,7 @@ class Microaggregation(Method):
             if groups in given and not own.anybody:
                 raise ParameterError(
                     "within names the groups of a label task in which nobody in the panel was shown. Read the table "
-                    "with the same columns for id and subject as the task; if these are other people, leave within out."
+                    "with the same columns for id and subject as the task; if these are other people, omit within."
                 )
             groups.refuse(own)
         return tuple(present)

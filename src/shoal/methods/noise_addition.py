@@ -177,15 +177,15 @@ class _Spread:
     @property
     def deviation(self) -> Floats:
         """The standard deviation of each channel, (1, 1, channels)."""
-        found: Floats = np.sqrt(self.moments.deviations / np.maximum(self.moments.counts, 1))[None, None]
-        return found
+        deviations: Floats = np.sqrt(self.moments.deviations / np.maximum(self.moments.counts, 1))[None, None]
+        return deviations
 
     @property
     def memory(self) -> Floats:
         """For each channel the correlation of readings one instant apart, each series around its own mean."""
         there = self.total > 0.0
-        found: Floats = np.divide(self.together, self.total, out=np.zeros(len(self.total)), where=there)
-        return np.clip(found, 0.0, MOST_MEMORY)
+        correlations: Floats = np.divide(self.together, self.total, out=np.zeros(len(self.total)), where=there)
+        return np.clip(correlations, 0.0, MOST_MEMORY)
 
     def __add__(self, other: _Spread) -> _Spread:
         return _Spread(self.moments + other.moments, self.total + other.total, self.together + other.together)

@@ -316,11 +316,11 @@ def why_not_drawn(published: Published, stated: DifferentialPrivacy) -> str | No
     means, counts = published.values[..., 0], published.counts
     middle, step = (summed.lower + summed.upper) / 2.0, (summed.upper - summed.lower) / STEPS
     nearest = np.rint((means - middle) / step * counts[:, None, None])
-    found = np.zeros(means.shape, dtype=np.bool_)
+    possible = np.zeros(means.shape, dtype=np.bool_)
     for aside in (-1.0, 0.0, 1.0):
-        found |= _means(nearest + aside, counts, summed.lower, summed.upper) == means
-    if not found.all():
-        return f"{int((~found).sum())} of {found.size} means are not a whole number of steps between the bounds"
+        possible |= _means(nearest + aside, counts, summed.lower, summed.upper) == means
+    if not possible.all():
+        return f"{int((~possible).sum())} of {possible.size} means are not a whole number of steps between the bounds"
     if published.bands == ("mean", "total") and not np.array_equal(
         published.values[..., 1], means * counts[:, None, None]
     ):

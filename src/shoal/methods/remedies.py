@@ -54,13 +54,13 @@ class Remedy:
     Parameters
     ----------
     kind
-        Which.
+        Which remedy.
     l, window
         As in `Reposition`.
     sensitive
         The sensitive column.
     codes
-        Numbers its values from 0.
+        Gives each of its values a number from 0.
     tree
         For "generalise": the coarser value of a value, written as text.
     within
@@ -84,7 +84,7 @@ class Remedy:
     def apply(
         self, number: int, events: pl.DataFrame, lost: pl.DataFrame, rng: np.random.Generator, *, last: bool
     ) -> Left:
-        """The snapshot `number` leaves; after the `last` nothing may wait."""
+        """Apply the remedy to snapshot `number`, which leaves; after the `last` nothing may wait."""
         if self.kind == "suppress":
             return Left(events, lost)
         remedies = {
@@ -231,7 +231,7 @@ class Remedy:
         self.before, self.after = list(facts["before"]), list(facts["after"])
 
     def is_sound(self, n_values: int) -> bool:
-        """Whether what was restored can be gone on from."""
+        """Whether the stream can continue from what was restored."""
         waits = self.held is not None and len(self.held) > 0
         counts = (self.before, self.after)
         return (

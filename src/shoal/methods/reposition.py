@@ -201,7 +201,7 @@ class Reposition(Described):
     def tables(
         self, left: Sequence[Eligible], *, time: str, quasi: tuple[str, ...], sensitive: str, seed: int
     ) -> list[EventTables]:
-        """What is published of eligible snapshots, each of which has events; the same whatever others are with it."""
+        """What is published of eligible snapshots, each of which has events; independent of the others given."""
         snapshots = [
             pl.DataFrame(
                 [
@@ -218,7 +218,7 @@ class Reposition(Described):
         return bucketise_each(snapshots, rngs=rngs, groups=[eligible.groups for eligible in left], **columns)
 
     def grouped(self, eligible: Eligible, *, sensitive: str, seed: int) -> Eligible:
-        """The same with the groups that `tables` would form, where it forms any."""
+        """The same snapshot with the groups that `tables` would form, if it would form any."""
         if self.publish == "generalised" or eligible.groups is not None:
             return eligible
         groups = form_groups(eligible.events[sensitive], l=int(self.l), rng=_rng(seed, eligible))

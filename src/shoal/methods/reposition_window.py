@@ -114,7 +114,7 @@ class Repositioning:
         instants = as_numbers(snapshot[self.time])
         if (instants != instants[0]).any():
             raise InputError(
-                f"The snapshot at position {number} has events of several times; push one instant at once."
+                f"The snapshot at position {number} has events of several times; push one instant at a time."
             )
         if self._times and instants[0] <= as_numbers(self._times[number - 1])[0]:
             raise InputError(f"The snapshot at position {number} is not later than the one before.")
@@ -178,7 +178,7 @@ class Repositioning:
         kept = self.window.homes
         self._frames = {home: self._frames[home] for home in kept}
         self._orders = {home: self._orders[home] for home in kept}
-        # The last time stays, to tell whether the next is later.
+        # The last time is kept, to check whether the next is later.
         self._times = {home: t for home, t in self._times.items() if home > number}
         return eligible
 
@@ -188,7 +188,7 @@ class Repositioning:
         return pl.concat(parts) if parts else self._frames[number][:0]
 
     def _with_homes(self, rows: Sequence[tuple[int, Ints]], number: int) -> pl.DataFrame:
-        """The same, each with its home."""
+        """Events of several homes, each with its home."""
         parts = [self._take(home, places).with_columns(pl.lit(home).alias(HOME)) for home, places in rows]
         return pl.concat(parts) if parts else self._frames[number][:0].with_columns(pl.lit(number).alias(HOME))
 
@@ -203,7 +203,7 @@ class Repositioning:
         rows = [take_rows(frame, self._orders[home]) for home, frame in self._frames.items()]
         frames = [frame.with_columns(pl.lit(home).alias(HOME)) for home, frame in zip(self._frames, rows, strict=True)]
         if self.remedy.held is not None and len(self.remedy.held):
-            # Their homes below 0, to tell them from those in the window.
+            # Their homes are below 0, to distinguish them from those in the window.
             frames.append(self.remedy.held.with_columns((-1 - pl.col(HOME)).alias(HOME)))
         facts = {
             "seed": self.seed,

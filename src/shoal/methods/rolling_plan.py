@@ -86,7 +86,7 @@ def _step(placed: Ints, unplaced: Ints, arriving: Ints, l: int, cost: Floats, be
 
 
 def _loss(plan: WindowPlan, cost: Floats, beta: Floats) -> float:
-    """Of everything that was there, nothing being expected of the future."""
+    """The loss of everything that was there, with nothing expected of the future."""
     left = float(plan.published.sum(axis=0) @ cost + plan.lost @ beta)
     return left + loss(plan.placed, plan.unplaced, cost, beta)
 
@@ -159,8 +159,8 @@ def _solve(
     bounds = np.stack([np.zeros(n + n_places), np.full(n + n_places, np.inf)], axis=1)
 
     def corner() -> Floats | None:
-        found = linprog(objective, A_ub=matrix, b_ub=most, bounds=bounds, method="highs-ds")
-        return None if found.x is None else np.asarray(found.x[:n])
+        solved = linprog(objective, A_ub=matrix, b_ub=most, bounds=bounds, method="highs-ds")
+        return None if solved.x is None else np.asarray(solved.x[:n])
 
     relaxed = corner()
     if relaxed is None:
@@ -168,24 +168,24 @@ def _solve(
     whole = np.rint(relaxed)
     if np.abs(relaxed - whole).max() < _NEAR and _eligible(whole, value[cell], spot, l, n_places):
         return whole.astype(np.int64), True
-    found = milp(
+    solved = milp(
         objective,
         integrality=np.concatenate([np.zeros(n), np.ones(n_places)]),
         constraints=LinearConstraint(matrix, -np.inf, most),
         options={"mip_rel_gap": 0.0, "node_limit": max(1, min(_WORK // n**2, _MOST_NODES))},
         bounds=Bounds(0),
     )
-    if found.x is None:
+    if solved.x is None:
         return None, False
-    whole = np.rint(found.x[:n])
-    if np.abs(found.x[:n] - whole).max() >= _NEAR:
+    whole = np.rint(solved.x[:n])
+    if np.abs(solved.x[:n] - whole).max() >= _NEAR:
         # A corner of the polytope with these levels, so whole numbers.
-        bounds[n:] = np.rint(found.x[n:])[:, None]
+        bounds[n:] = np.rint(solved.x[n:])[:, None]
         relaxed = corner()
         if relaxed is None:
             return None, False
         whole = np.rint(relaxed)
-    return whole.astype(np.int64), bool(found.status == 0)
+    return whole.astype(np.int64), bool(solved.status == 0)
 
 
 def _eligible(chosen: Floats, value: Ints, spot: Ints, l: int, n_places: int) -> bool:

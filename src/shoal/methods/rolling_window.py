@@ -30,7 +30,7 @@ class _Trial(NamedTuple):
 
 
 class RollingWindow(RelayWindow):
-    """As `RelayWindow`, but everything not yet published is placed again whenever a snapshot arrives.
+    """Like `RelayWindow`, but everything not yet published is placed again whenever a snapshot arrives.
 
     The paper's step leaves the counts of waiting snapshots as they are; here they are free until they leave, with the
     same delay. Events whose last chance has not arrived may be left to it, at a price. Two prices are tried in parallel

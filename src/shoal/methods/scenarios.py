@@ -77,7 +77,7 @@ def pool_shape(x: Floats, means: Floats, spreads: Floats, n_levels: int) -> Floa
 
 
 def lagged_correlations(deviations: Floats) -> Floats:
-    """The correlation of normal scores so many instants apart, over all rows and instants."""
+    """The correlation of normal scores 0, 1, 2, ... instants apart, over all rows and instants."""
     from scipy import stats  # late: 0.4 s in every process that loads the methods
 
     n, n_instants = deviations.shape
@@ -87,5 +87,5 @@ def lagged_correlations(deviations: Floats) -> Floats:
     if sums[0] <= 1e-9 * n * n_instants:  # all readings are alike
         return np.where(np.arange(n_instants) == 0, 1.0, 0.0)
     covariances = sums / np.arange(n_instants, 0, -1)
-    found: Floats = np.round(np.clip(covariances / covariances[0], -1.0, 1.0), LAGGED_DECIMALS) + 0.0
-    return found
+    rounded: Floats = np.round(np.clip(covariances / covariances[0], -1.0, 1.0), LAGGED_DECIMALS) + 0.0
+    return rounded

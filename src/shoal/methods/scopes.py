@@ -66,11 +66,11 @@ def keep_the_rule(
     n_withheld = sum(broken)
     groups = [rows for rows, bad in zip(groups, broken, strict=True) if not bad]
     groups.sort(key=lambda rows: int(rows[0]))
-    found = np.full(panel.n_series, -1, dtype=np.int64)
+    groups_of_series = np.full(panel.n_series, -1, dtype=np.int64)
     for label, rows in enumerate(groups):
-        found[rows] = label
+        groups_of_series[rows] = label
     counts = np.array([_n_subjects(panel, rows) for rows in groups], dtype=np.int64)
-    return Scopes(found, counts, n_merged, n_withheld, len(too_large))
+    return Scopes(groups_of_series, counts, n_merged, n_withheld, len(too_large))
 
 
 def _amounts(panel: Panel, rows: Ints, size: int) -> Floats:

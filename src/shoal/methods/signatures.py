@@ -112,7 +112,7 @@ class Signatures:
             new = new[n:]
 
     def _deal(self, rows: list[list[int]], groups: Ints, first: int) -> int:
-        """The first events of each value of a family into as many groups as can be; how many these are."""
+        """Deal the first events of each value of a family into as many groups as possible; returns their number."""
         level, _ = first_level(np.array([len(own) for own in rows], dtype=np.int64), self.l)
         taken = [own[:level] for own in rows]
         n = min(len(own) for own in taken)
@@ -146,7 +146,7 @@ class Signatures:
         self.n_repeated, self.n_changed, self.n_unmatched = facts["counts"]
 
     def is_sound(self, n_values: int) -> bool:
-        """Whether what was restored can be gone on from."""
+        """Whether the stream can continue from what was restored."""
         members = [value for family in self._families for value in family]
         numbers = [*members, *self._seen, *self._seen.values(), self.n_repeated, self.n_changed, self.n_unmatched]
         return (

@@ -95,7 +95,7 @@ class Steps(Method):
 
     @property
     def why_whole(self) -> str:
-        """Any step that needs all series."""
+        """The reason of any step that needs all series."""
         return next((step.why_whole for step in self.steps if step.why_whole), "")
 
     def prepare(self, panel: PanelShards) -> Self:
@@ -157,7 +157,7 @@ class Steps(Method):
         )
 
     def _claims(self, made: list[Candidate], draft: Candidate) -> tuple[list[Guarantee], list[Guarantee]]:
-        """The guarantees of all steps, latest first: those that hold in the end, and those that do not."""
+        """The guarantees of all steps, latest first: those that hold at the end, and those that do not."""
         claimed: list[Guarantee] = []
         broken: list[Guarantee] = []
         for at in reversed(range(len(made))):

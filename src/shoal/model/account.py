@@ -63,7 +63,7 @@ _DROPPED = (("dropped_series", "series"), ("dropped_instants", "instants"))
 
 
 def _gathered(reading: Mapping[str, Any], n: Mapping[str, int]) -> list[tuple[str, str]]:
-    """About buckets, which are steps of the panel."""
+    """Sentences about buckets, which are steps of the panel."""
     word, _, rest = str(reading.get("align"))[:60].partition(":")
     if word != "resample":
         return []

@@ -1,4 +1,4 @@
-"""What every attack can do."""
+"""The interface of every attack."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ R_co = TypeVar("R_co", bound=Risk, covariant=True)
 class Findings:
     """What an attack found, target by target: arrays with one row per target. Frozen dataclasses derive from it.
 
-    Findings of an attack that is bounded by the shard merge. Others do not: what they find depends on who else is in
-    the release, and a figure assembled from shards would belong to no adversary.
+    Findings of an attack that is bounded by the shard can be merged. Others cannot: what they find depends on who else
+    is in the release, and a figure assembled from shards would belong to no adversary.
     """
 
     @classmethod
@@ -50,16 +50,16 @@ class Attack(Described, Generic[R_co]):
     against: ClassVar[str]
     """What it works on: "values", "slices", "envelopes", "events", "releases" or "membership"."""
     answers: ClassVar[Mapping[str, str]]
-    """Which of the three questions of the European authorities it answers (see `QUESTIONS`), each with the figure of
-    its risk that does: `{"singling out": "success"}`."""
+    """Which of the three questions of the European authorities it answers (see `QUESTIONS`), each with the name of the
+    figure of its risk that answers it: `{"singling out": "success"}`."""
     called: ClassVar[str] = ""
     """What the adversary has, in a few words; by default its name."""
     control: ClassVar[str] = ""
-    """What the control of its risk says, to follow the figure: "of the subjects outside are taken to be in"."""
+    """What its control measures, to follow the figure: "of the subjects outside are taken to be in"."""
     draws_targets: ClassVar[bool] = True
     """Whether some targets may stand for all; if not, everyone is attacked, which costs no more."""
     draws_originals: ClassVar[bool] = True
-    """Whether `n_targets` counts originals; if not, slices or people to compare, which the attack itself draws."""
+    """Whether `n_targets` counts originals; otherwise slices or people to compare, which the attack itself draws."""
     short: ClassVar[tuple[str, str] | None] = None
     """What an adversary knows in one word, and the parameter it sets: `points: 5` is `known-points: {n: 5}`."""
     usual: ClassVar[Mapping[str, Any]] = {}
@@ -78,17 +78,17 @@ class Attack(Described, Generic[R_co]):
     def bounded_by_shard(self) -> bool:
         """Whether knowing the target's shard can only help the adversary.
 
-        Then searching that shard alone bounds the chance of every target from above, and so `success` and the largest
-        chance. It does not bound other figures, such as `prosecutor`: which links look surest depends on all subjects.
-        This holds if candidates are compared with what is known at distances that do not depend on who else is in the
-        release.(Up to rounding: gaps in other shards may change the order in which a distance is summed.)
+        If so, searching that shard alone bounds the chance of every target from above, and with it `success` and the
+        largest chance. It does not bound other figures, such as `prosecutor`: which links look surest depends on all
+        subjects. It holds if candidates are compared with what is known at distances that do not depend on who else is
+        in the release. (Up to rounding: gaps in other shards may change the order in which a distance is summed.)
         """
         return False
 
     def draw(self, positions: ArrayLike) -> NDArray[np.int64]:
         """`n_targets` of these positions, drawn by its seed; all of them if it is not set.
 
-        For the whole at once: `find` attacks all targets that it is given.
+        Call it for the whole at once: `find` attacks all targets that it is given.
         """
         n_targets: int | None = getattr(self, "n_targets", None) if self.draws_originals else None
         return draw_targets(np.asarray(positions), n_targets, getattr(self, "seed", 0))
@@ -102,17 +102,17 @@ class Attack(Described, Generic[R_co]):
         targets: ArrayLike | None = None,
         first: int | None = None,
     ) -> Any:
-        """What is found about each target.
+        """Examine each target.
 
         `rows` says which original each published row stands for, -1 for none. `targets` are positions of originals, by
-        default all that are published, or `n_targets` of them. `first` is given for a shard, the number of originals in
-        the shards before: what is drawn for a target depends on its position in the whole, and what only the whole can
-        tell is left open until findings are merged.
+        default all that are published, or `n_targets` of them. For a shard, `first` is the number of originals in the
+        shards before it: what is drawn for a target depends on its position in the whole. What depends on the whole is
+        left open until findings are merged.
         """
         raise NotImplementedError
 
     def risk(self, findings: Any) -> R_co:
-        """What that amounts to, over all targets, with a baseline and intervals."""
+        """The figures over all targets, with a baseline and intervals."""
         raise NotImplementedError
 
     def attack(self, original: Any, published: Any, **further: Any) -> R_co:

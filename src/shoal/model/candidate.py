@@ -28,18 +28,18 @@ Published = Panel | Profiles | Envelopes
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a candidate was made: together with the secret parts, enough to make it again from the same input."""
+    """How a candidate was made: with the secret parts, enough to make it again from the same input."""
 
     method: str
     parameters: dict[str, Any]
     figures: dict[str, Any] = field(default_factory=dict)
-    """Counts the method wants on record, such as cells withheld; no values, no identities."""
+    """Counts that the method records, such as cells withheld; no values, no identities."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """For profiles whose groups have members in several shards: each shard has the profiles, and the first writes
-    them."""
+    """Profiles whose groups have members in several shards: each of these shards has the profiles, and the first one
+    writes them."""
 
     first: int
     """The number of that shard."""
@@ -57,18 +57,18 @@ class Private:
     curves: Panel | None = None
     """The curve that stands for each series, if the published form has another shape than the original."""
     rows: NDArray[np.int64] | None = None
-    """Which original series are published, if some are suppressed; None: all of them."""
+    """Which original series are published, if some are suppressed; None means all."""
     stands_for: NDArray[np.int64] | None = None
     """The original that each published row stands for, if rows are not these series in order; -1 if fictive."""
     averaged: Private | None = None
-    """For several steps, what the last one kept, with its own input as original, if no earlier step put readings of one
-    subject into another's series: then a group contains only the readings of its own members."""
+    """For several steps, what the last one kept, with that step's own input as original. It is set if no earlier step
+    put readings of one subject into another's series: then a group contains only the readings of its own members."""
     secrets: Mapping[str, Any] = field(default_factory=dict)
     """Parameters that would help to undo the release, such as the seed of noise; never in the recipe."""
     shown: NDArray[np.int64] | None = None
     """A number for each original series, equal for those that analysts were shown alike; None if none were shown."""
     spread: Spread | None = None
-    """Set if groups of profiles have members in other shards as well; None: all are here."""
+    """Set if groups of profiles also have members in other shards; None means that all are here."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,13 +114,13 @@ class Candidate:
 
     @property
     def n_written(self) -> int:
-        """How many series or profiles this candidate writes: none that another shard does."""
+        """How many series or profiles this candidate writes, without those that another shard writes."""
         spread = self.private.spread
         return len(self.published) if spread is None or spread.is_first else 0
 
     @property
     def has_scenarios(self) -> bool:
-        """Whether groups are published as a distribution each."""
+        """Whether each group is published as a distribution."""
         return isinstance(self.published, Scenarios)
 
     @property
@@ -225,7 +225,7 @@ class Candidate:
         """What an attack receives: the originals behind the release, what is published, which original each row stands
         for, the targets, and the former positions of the originals.
 
-        An adversary who has a profile and its count has as many curves like it.
+        An adversary who has a profile and its count also has that many curves like it.
         """
         original, there = self.attacked
         place = np.full(self.private.original.n_series + 1, -1)  # the last one is for fictive rows, -1
@@ -251,21 +251,21 @@ class Candidate:
         return self.originals, self.published, {}
 
     def tally(self, measure: Measure) -> Tally:
-        """What a measure counts, to be added to that of other shards."""
+        """What a measure counts, to be added to the tallies of other shards."""
         original, published, further = self.sides(measure)
         return measure.tally(original, published, **further)
 
     def measure(self, measure: Measure) -> Score:
-        """What a measure finds."""
+        """The score of a measure."""
         original, published, further = self.sides(measure)
         return measure.measure(original, published, **further)
 
     def meaning_of(self, one: Measure | Attack[Any]) -> str:
-        """What a figure says."""
+        """What the figure of a measure or an attack means."""
         return one.meaning
 
     def find(self, attack: Attack[Any], targets: NDArray[np.int64] | None = None, *, first: int = 0) -> Any:
-        """What an attack finds about each target, by position; `first` is the number of originals in earlier shards."""
+        """An attack's findings about each target, by position; `first` is the number of originals in earlier shards."""
         original, published, further, there = self.behind(targets)
         return attack.find(original, published, first=first, **further, **self._distributions(attack, there))
 
@@ -287,7 +287,7 @@ class Candidate:
         return replace(risk, worst=tuple(int(there[row]) for row in risk.worst), **counts)
 
     def _distributions(self, attack: Attack[Any], there: NDArray[np.int64]) -> dict[str, Any]:
-        """For each of the curves the distribution of its group, where there are any and the attack sees them."""
+        """The distribution of each curve's group, if there are any and the attack sees them."""
         if not attack.sees_scenarios or not isinstance(self.published, Scenarios):
             return {}
         return {"scenarios": self.published.take(self.private.groups[there])}

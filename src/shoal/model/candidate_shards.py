@@ -70,9 +70,9 @@ class CandidateShards(Shards[Candidate]):
     guarantee, further
         What all shards aim at.
     recipe
-        As of a `Candidate`; its figures are those of all shards.
+        As in `Candidate`; its figures are those of all shards.
     facts
-        For each shard what its candidate says about itself.
+        What each shard's candidate says about itself.
     """
 
     store: Store[Candidate]
@@ -98,8 +98,8 @@ class CandidateShards(Shards[Candidate]):
         if not claimed:
             promises = [fact.guarantees[0] for fact in facts]
             claimed = [next((one for one in promises if one.name == "none"), promises[0])]
-        found = merged([fact.recipe for fact in facts])
-        recipe = replace(found, figures={**found.figures, "shards": store.n_shards})
+        recipes = merged([fact.recipe for fact in facts])
+        recipe = replace(recipes, figures={**recipes.figures, "shards": store.n_shards})
         # Candidates carry their originals; the shards they were made from are released.
         return cls(
             store=store,
@@ -148,8 +148,8 @@ class CandidateShards(Shards[Candidate]):
     def judge(self, *guarantees: Guarantee) -> Verdict:
         """The verdict on the union, from the verdicts on all shards; the first that does not hold."""
         answers = self.reduce(*(Reduction(partial(_check, one), one.merge) for one in guarantees))
-        found: list[Verdict] = [answer() for answer in answers]
-        return next((verdict for verdict in found if not verdict.holds), found[0])
+        verdicts: list[Verdict] = [answer() for answer in answers]
+        return next((verdict for verdict in verdicts if not verdict.holds), verdicts[0])
 
     def check(self) -> Verdict:
         """Judge every guarantee: the first that does not hold, else the one aimed at first."""
@@ -171,12 +171,12 @@ class CandidateShards(Shards[Candidate]):
         return several.answers(found)
 
     def measure(self, measure: Measure) -> Score:
-        """What a measure finds: the sum of its tallies, or the figure of a sample in whole groups."""
+        """The score of a measure: the sum of its tallies, or the figure of a sample in whole groups."""
         score: Score = self.reduce(self.to_measure(measure))[0]()
         return score
 
     def to_measure(self, measure: Measure) -> Reduction:
-        """The same for `reduce`."""
+        """A reduction to the score of a measure."""
         if not measure.why_whole:
             return Reduction(partial(_tally, measure), measure.score, added)
         if measure.sampled is None:
@@ -195,7 +195,7 @@ class CandidateShards(Shards[Candidate]):
         return sum(fact.n_original for fact in self.facts)
 
     def meaning_of(self, one: Measure | Attack[Any]) -> str:
-        """What a figure says, with what must be said about shards next to it."""
+        """What a figure means, with what must be said about shards."""
         if self.n_shards == 1:
             return one.meaning
         if isinstance(one, Attack):
@@ -226,7 +226,7 @@ class CandidateShards(Shards[Candidate]):
         return risk
 
     def to_attack(self, attack: Attack[Any], *, n_targets: int | None = None, seed: int = 0) -> Reduction:
-        """The same for `reduce`."""
+        """A reduction to the risk of an attack."""
         if not attack.bounded_by_shard:
             return self.to_sample(SAMPLE, lambda drawn: drawn.attack(attack))
         starts = np.concatenate([[0], np.cumsum([fact.n_original for fact in self.facts])])
@@ -243,7 +243,7 @@ class CandidateShards(Shards[Candidate]):
         return drawn
 
     def to_sample(self, n_series: int, conclude: Callable[[Candidate], Any]) -> Reduction:
-        """The same for `reduce`, and what is concluded from it."""
+        """A reduction to a sample, and to what is concluded from it."""
         share = min(1.0, self.panel.affordable(n_series) / max(1, self._n_original))
 
         def joined(drawn: list[Candidate | None]) -> Any:

@@ -57,7 +57,7 @@ def _is_missing(entry: Any) -> bool:
         return True
     try:
         return bool(entry != entry)
-    except TypeError:  # pandas' NA answers neither yes nor no
+    except TypeError:  # pandas' NA is neither true nor false
         return True
     except ValueError:  # an array as an entry
         return False

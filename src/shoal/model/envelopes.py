@@ -43,12 +43,12 @@ class Envelopes:
     ids
         One name per series, unique. Default: positions.
     timezone
-        As in a Panel.
+        As in `Panel`.
     sensitive
         Sensitive columns published with the series, one entry per series: a mapping from name to array. Numbers and
         booleans stay as they are, everything else becomes text.
     channels
-        Names of the channels. Default: as in a Panel.
+        Names of the channels. Default: as in `Panel`.
     """
 
     low: NDArray[np.float64]
@@ -133,7 +133,7 @@ class Envelopes:
 
     @property
     def n_instants(self) -> int:
-        """Number of points in time of the ranges."""
+        """Number of instants of the ranges."""
         return int(self.low.shape[1])
 
     @property
@@ -163,7 +163,7 @@ class Envelopes:
         return middle
 
     def channel(self, name: str) -> Envelopes:
-        """The ranges and words of one channel. Subjects whose words differ in others only then have the same."""
+        """The ranges and words of one channel. Subjects whose words differ only in other channels become alike."""
         names = self.channel_names
         if name not in names:
             raise InputError(f"There is no channel {name!r}. Channels: {', '.join(names)}.")
@@ -221,16 +221,16 @@ def _rebuild(arguments: dict[str, Any]) -> Envelopes:
 
 
 def _plain(bound: Panel) -> NDArray[np.float64]:
-    """One channel has no axis of its own."""
+    """The values of a bound, without an axis for a single channel."""
     return bound.values if bound.n_channels > 1 else bound.values.reshape(bound.n_series, bound.n_instants)
 
 
 def _locked(columns: Mapping[str, Any], n_series: int) -> Mapping[str, NDArray[Any]]:
-    found: dict[str, NDArray[Any]] = {}
+    locked: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
         plain = plain_column(np.asarray(column))
         if plain.shape != (n_series,):
             raise InputError(f"Column {name!r} has {plain.size} entries for {n_series} series. Give one per series.")
         plain.setflags(write=False)
-        found[str(name)] = plain
-    return MappingProxyType(found)
+        locked[str(name)] = plain
+    return MappingProxyType(locked)

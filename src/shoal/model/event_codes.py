@@ -45,7 +45,7 @@ def as_numbers(column: pl.Series) -> NDArray[np.int64]:
 
 
 def physical(column: pl.Series) -> pl.Series:
-    """The numbers behind dates and times; numbers as they are, for which asking polars would cost more than using."""
+    """The numbers behind dates and times; numbers unchanged, because asking polars costs more than using them."""
     return column if column.dtype.is_integer() else column.to_physical()
 
 
@@ -60,10 +60,10 @@ def sort_rows(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     keys = np.zeros(len(frame), dtype=np.int64)
     n_keys = 1
     for name in names:
-        found = _codes(frame[name])
-        if found is None:
+        coded = _codes(frame[name])
+        if coded is None:
             return frame.sort(names)
-        codes, n_codes = found
+        codes, n_codes = coded
         if n_keys * n_codes > _LARGEST:
             keys = dense_codes(keys)
             n_keys = int(keys.max(initial=0)) + 1

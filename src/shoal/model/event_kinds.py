@@ -30,8 +30,8 @@ def kind_of(dtype: pl.DataType) -> str | None:
 
 def dtype_of(kind: str) -> pl.DataType | None:
     """The type of a name, or None if there is none."""
-    if found := _DATETIME.fullmatch(kind):
-        return pl.Datetime(found[1], found[2])  # type: ignore[arg-type]
+    if match := _DATETIME.fullmatch(kind):
+        return pl.Datetime(match[1], match[2])  # type: ignore[arg-type]
     return _PLAIN.get(kind)
 
 
@@ -60,7 +60,7 @@ def as_text(column: pl.Series) -> pl.Series:
         world = column.dt.convert_time_zone("UTC").dt.strftime(f"{iso}Z")
         if zone == "UTC":
             return world
-        # Before 1972 some clocks were ahead by odd seconds, which no offset writes: these are given in UTC.
+        # Before 1972 some clocks were ahead by odd seconds, which no offset can express: these times are in UTC.
         ahead = column.dt.base_utc_offset() + column.dt.dst_offset()
         odd = (ahead.dt.total_seconds() % 60 != 0).fill_null(False)
         return column.dt.strftime(f"{iso}%:z").zip_with(~odd, world)

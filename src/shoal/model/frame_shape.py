@@ -34,15 +34,15 @@ class FrameShape:
     types
         Types of "id", "time" and "value" in the terms of the library; "value 0", "value 1", ... if they differ.
     labels
-        Of a row per series: the name of the column of each instant.
+        For a row per series, the name of the column of each instant.
     across
-        Of a wide pandas frame: the name of its columns as a whole.
+        For a wide pandas frame, the name of its columns as a whole.
     as_series
         Whether it was a pandas Series.
     whole_ids
         Whether series were named by whole numbers.
     dims
-        Of an xarray DataArray the parts of its dimensions in order: "id", "time", "channel".
+        For an xarray DataArray, the parts of its dimensions in order: "id", "time", "channel".
     """
 
     library: Library | None = None

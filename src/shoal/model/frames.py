@@ -231,16 +231,16 @@ def _names(panel: Panel) -> NDArray[Any]:
 
 
 def _static(panel: Panel, shape: FrameShape) -> dict[str, NDArray[Any]]:
-    """Columns with one entry per series. Subjects only if the frame had them: else they are bare numbers."""
+    """Columns with one entry per series. Subjects only if the frame had them; otherwise they are bare numbers."""
     subjects = {} if panel.subjects is None or shape.subject is None else {shape.subject: panel.subjects}
     return {**subjects, **panel.attributes, **panel.sensitive}
 
 
 def _labels(panel: Panel, shape: FrameShape) -> list[Any]:
     """The name of each instant's column: as it came, or the time."""
-    found = [shape.labels.get(int(time)) for time in panel.times.astype(np.int64)]
-    if not any(label is None for label in found):
-        return found
+    labels = [shape.labels.get(int(time)) for time in panel.times.astype(np.int64)]
+    if not any(label is None for label in labels):
+        return labels
     return [str(time) for time in panel.times]
 
 

@@ -1,4 +1,4 @@
-"""What every guarantee can do."""
+"""The interface of every guarantee."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Guarantee(Described):
     """Whether only the publisher can check it; otherwise anyone who has the release can."""
 
     by_mechanism: ClassVar[bool] = False
-    """Whether it is true by how noise was drawn, which published values cannot show; `audit` judges the accounting."""
+    """Whether it is true by how noise was drawn, which published values cannot show; `audit` checks the accounting."""
 
     allows_small_groups: ClassVar[bool] = False
-    """Whether it states itself how often a series may be in a group that is too small to hide in."""
+    """Whether it states itself how often a series may be in a group that is too small to hide it."""
 
     of_sequence: ClassVar[bool] = False
     """Whether it is about all releases of a growing panel together; alone, a release is a sequence of one."""
@@ -55,11 +55,11 @@ class Guarantee(Described):
         union may be better than its parts, and is never worse.
         """
         at = self.weakest(verdicts)
-        found = verdicts[at]
-        if len(verdicts) == 1 or found.witness is None:
-            return found
-        inside: dict[str, Any] = found.witness if isinstance(found.witness, dict) else {"series": found.witness}
-        return Verdict(found.outcome, found.measured, found.required, {"shard": at, **inside}, found.note)
+        weakest = verdicts[at]
+        if len(verdicts) == 1 or weakest.witness is None:
+            return weakest
+        inside: dict[str, Any] = weakest.witness if isinstance(weakest.witness, dict) else {"series": weakest.witness}
+        return Verdict(weakest.outcome, weakest.measured, weakest.required, {"shard": at, **inside}, weakest.note)
 
     def weakest(self, verdicts: Sequence[Verdict]) -> int:
         """Which of several verdicts represents all of them; the first in a tie."""

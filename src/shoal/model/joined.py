@@ -125,7 +125,7 @@ def take_from(candidate: Candidate, kept: Rows) -> Candidate:
 
 
 def draw_from(candidate: Candidate, share: float, seed: int) -> Candidate | None:
-    """About a share of a candidate's series, in whole groups; None if nothing is drawn.
+    """Draw about a share of a candidate's series, in whole groups; None if nothing is drawn.
 
     The draw depends on a hash of what is published, so series published alike are drawn together. For groups that are
     spread over shards, and so too large for one place, each series is drawn separately.

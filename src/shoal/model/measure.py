@@ -1,4 +1,4 @@
-"""What every measure of utility can do."""
+"""The interface of every measure of utility."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Measure(Described):
     purpose: ClassVar[str]
     """Which purpose it serves: the heading under which it is listed."""
     usual: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    """The parameters it is taken with by default, once for each; none: only when asked for."""
+    """The parameters it is measured with by default, once for each; if empty, it is measured only on request."""
     needs_envelopes: ClassVar[bool] = False
-    """Whether it says nothing about published values."""
+    """Whether it does not depend on published values."""
     takes_rows: ClassVar[bool] = False
     """Whether `measure` takes `rows`: which original each published series is, if some were suppressed."""
 
@@ -63,13 +63,13 @@ class Measure(Described):
 
     @property
     def sampled(self) -> int | None:
-        """For a figure that is not a sum: how many series are enough; None if it is refused for a sharded panel."""
+        """For a figure that is not a sum, how many series are enough; None if it is refused for a sharded panel."""
         return None
 
     def fixed(self, original: Any, published: Any, *, rows: Any = None) -> Measure | None:
-        """The same for a sample of the series against all of them, whose tallies add up.
+        """A measure of a sample of the series against all of them, whose tallies add up.
 
-        None if a sample by itself is fair. It is not if part of the groups would flatter the release.
+        None if a sample by itself is fair. It is not fair if part of the groups would flatter the release.
         """
         return None
 
@@ -86,7 +86,7 @@ class Measure(Described):
         return self.score(self.tally(original, published))
 
     def note(self, published: Any) -> str:
-        """What must be said next to the figure about sampling; empty if everything was measured."""
+        """What must be said about sampling next to the figure; empty if everything was measured."""
         return ""
 
     def as_score(self, value: SupportsFloat) -> Score:

@@ -1,4 +1,4 @@
-"""What every method for series can do."""
+"""The interface of every method for series."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ class Method(Described):
     why_alone: ClassVar[str] = ""
     """Why it cannot be one of several steps; empty if it can."""
     keeps_equal: ClassVar[bool] = False
-    """Whether series that are equal before it are equal after it."""
+    """Whether equal series stay equal."""
     each_alone: ClassVar[bool] = False
     """Whether it changes every series by its own readings only."""
     keeps_apart: ClassVar[bool] = False
     """Whether no series gets readings of another subject."""
     takes_fictives: ClassVar[bool] = False
-    """Whether fictive series may be among those it is given: it counts no crowds, and mixes them with no real ones."""
+    """Whether it accepts fictive series: it counts no crowds, and does not mix them with real ones."""
 
     @staticmethod
     def account(parameters: Mapping[str, Any]) -> str:
-        """What was done to the series, as a sentence for people who do not know the method; empty if its summary is
-        used. From the parameters of a recipe, which may be anyone's."""
+        """What was done to the series, as a sentence for readers who do not know the method; empty if its summary is
+        used. It is made from the parameters of a recipe, which may come from anyone."""
         return ""
 
     @property
@@ -68,7 +68,7 @@ class Method(Described):
 
     @property
     def each_step(self) -> tuple[Method, ...]:
-        """The methods that are applied one after another; itself if it is a single one."""
+        """The methods that are applied one after another; the method itself if it is a single one."""
         return (self,)
 
     @property
@@ -92,10 +92,10 @@ class Method(Described):
 
     def knowing(self, **facts: Any) -> Self:
         """The same method with facts about a panel that are not parameters."""
-        found = copy(self)
+        copied = copy(self)
         for name, fact in facts.items():
-            object.__setattr__(found, name, fact)
-        return found
+            object.__setattr__(copied, name, fact)
+        return copied
 
     def of_shard(self, number: int) -> Self:
         """The same method for one shard, if it works differently there."""
@@ -134,13 +134,13 @@ class Method(Described):
         return Recipe(recipes[0].method, recipes[0].parameters, self.merged_figures([r.figures for r in recipes]))
 
     def merged_figures(self, figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Counts add up; for shares and bounds, the largest counts."""
-        found: dict[str, Any] = {}
+        """Add up counts; of shares and bounds, take the largest."""
+        merged: dict[str, Any] = {}
         for name in dict.fromkeys(name for one in figures for name in one):
             listed = [one[name] for one in figures if name in one]
             same = name in self.same_in_all_shards
-            found[name] = listed[0] if same else max(listed) if isinstance(listed[0], float) else sum(listed)
-        return found
+            merged[name] = listed[0] if same else max(listed) if isinstance(listed[0], float) else sum(listed)
+        return merged
 
 
 def _anonymize_shard(method: Method, number: int, panel: Panel) -> Candidate:

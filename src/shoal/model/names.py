@@ -40,7 +40,7 @@ def text_of(name: Any) -> str:
         return str(int(name))
     text = unicodedata.normalize("NFC", str(name))
     if not text.isascii():
-        # Characters that nobody sees, such as a zero-width space, tell nobody apart.
+        # Invisible characters, such as a zero-width space, do not distinguish names.
         text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
     return _without_decimals(text.strip())
 

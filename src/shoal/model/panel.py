@@ -34,11 +34,11 @@ class Origin:
     reading: Mapping[str, Any] = field(default_factory=dict)
     """Settings, as text or flags; and counts of what was done to readings, the only whole numbers in it."""
     told: tuple[str, ...] = ()
-    """Notes to the publisher on reading: what was taken for a subject, which names were respelt. Not certified."""
+    """Notes to the publisher about reading: what was taken for a subject, which names were respelt. Not certified."""
     shape: FrameShape | None = field(default=None, repr=False, compare=False)
     """The frame it came in. Not certified: names of columns may be identifiers."""
     unread: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """Columns that nobody asked for. Not certified either."""
+    """Columns that were not requested. Not certified either."""
 
 
 class Panel:

@@ -1,7 +1,7 @@
 """A panel too large for one place, in shards: each has some of the subjects with all their series.
 
-A shard is a `Panel`. Where shards are stored and what runs the work on them is up to an engine; here is what everything
-else needs to know.
+A shard is a `Panel`. An engine decides where shards are stored and what runs the work on them; this module has what
+everything else needs to know.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_SAMPLED = 192 * 2**20
 """Largest size of a sample in bytes: it is assembled in one place."""
 
 RUN = 32
-"""Results that are merged at once: those of this many shards in a row, then this many of what came of it."""
+"""Results that are merged at once: those of this many consecutive shards, then this many of the merged results."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -47,11 +47,10 @@ class Store(ABC, Generic[T]):
 
     @abstractmethod
     def reduce(self, work: Callable[[int, T], R], merge: Callable[[Sequence[R]], R]) -> R:
-        """One result of all shards, merged where they lie, so that one place never holds more than `RUN` results.
+        """One result of all shards, merged on the engine, so that one place never holds more than `RUN` results.
 
-        `merge` makes one result of several, in the order of their shards. It is given runs of `RUN` shards, then runs
-        of `RUN` such results, and so on: which are merged follows from the number of shards alone, and so every engine
-        rounds alike.
+        `merge` makes one result from several, in the order of their shards. It gets runs of `RUN` shards, then runs of
+        `RUN` such results, and so on. Only the number of shards decides which are merged, so every engine rounds alike.
         """
 
     @abstractmethod
@@ -112,7 +111,8 @@ class Series(Protocol):
         ...
 
     def split(self, plan: ShardPlan) -> tuple[Store[Panel], tuple[int, ...]]:
-        """Shards of similar subjects; and for each the number of its only attribute value, -1 for several."""
+        """Split into shards of similar subjects; also gives each shard's only attribute value by number, -1 for
+        several."""
         ...
 
     def sample(self, n_series: int, seed: int) -> Panel:
@@ -120,7 +120,8 @@ class Series(Protocol):
         ...
 
     def hold_out(self, share: float, seed: int) -> tuple[Series, Series]:
-        """Split off about a share of the subjects, drawn by the seed and the readings: the others, and those."""
+        """Hold out about `share` of the subjects, drawn by the seed and the readings; returns the others, then
+        those."""
         ...
 
     def names(self) -> list[str]:
@@ -129,7 +130,7 @@ class Series(Protocol):
 
 
 class PanelReader(Protocol):
-    """What reads a panel in shards: an engine."""
+    """An engine that reads a panel in shards."""
 
     def read_panel(self, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
         """Series over common instants, with the settings of `shoal.read_panel`."""
@@ -194,7 +195,7 @@ class Shards(Generic[T]):
 
     @property
     def n_shards(self) -> int:
-        """How many there are."""
+        """Number of shards."""
         return self.store.n_shards
 
     def map(self, work: Callable[[int, T], R]) -> list[R]:
@@ -288,7 +289,7 @@ class PanelShards(Shards[Panel]):
         return self.whole.roles
 
     def split(self, plan: ShardPlan) -> PanelShards:
-        """The same in shards of the requested size."""
+        """The same panel in shards of the requested size."""
         store, values = self.series.split(plan if plan.size is not None else replace(plan, size=self.size))
         return replace(self, store=store, values=values)
 
@@ -298,13 +299,13 @@ class PanelShards(Shards[Panel]):
         return min(n_series, max(100, MOST_SAMPLED // per_series))
 
     def hold_out(self, share: float, seed: int) -> tuple[PanelShards, PanelShards]:
-        """Split off about a share of the subjects, drawn by the seed and the readings: the others, and those, not yet
-        split."""
+        """Hold out about `share` of the subjects, drawn by the seed and the readings; returns the others, then those,
+        not yet split."""
         rest, out = self.series.hold_out(share, seed)
         return PanelShards.of(rest, self.size), PanelShards.of(out, self.size)
 
     def unsplit(self) -> PanelShards:
-        """The same without its shards."""
+        """The same panel without its shards."""
         return replace(self, store=_Unsplit())
 
     def sample(self, n_series: int, seed: int = 0) -> Panel:

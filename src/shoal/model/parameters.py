@@ -1,4 +1,4 @@
-"""Checks of parameters that rooms share, each with one message."""
+"""Checks of parameters that several rooms use, each with one message."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from shoal.errors import ParameterError
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether it is a number; True and False are none."""
+    """Whether it is a number; True and False do not count."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_whole(value: object, least: int) -> bool:
-    """Whether it is a whole number of at least `least`; True and False are none."""
+    """Whether it is a whole number of at least `least`; True and False do not count."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
 
 

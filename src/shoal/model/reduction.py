@@ -12,7 +12,7 @@ from shoal.model.candidate import Candidate
 from shoal.model.joined import draw_from
 
 Answer = Callable[[], Any]
-"""Concludes when it is called, and raises what the work raised."""
+"""Gives the conclusion when it is called; raises what the work raised."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class _Refused:
 
 
 Found = tuple[list[Any] | _Refused, ...]
-"""Of each reduction its results so far, in the order of the shards, or why it does not apply."""
+"""For each reduction, its results so far in the order of the shards, or why it does not apply."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Together:
         return tuple(_attempt(_alone, work, number, candidate) for work in self.works)
 
     def merged(self, several: Sequence[Found]) -> Found:
-        """What was found in several shards, in their order: for each the list of all results, or of the one that they
-        are merged into."""
+        """Merge what was found in several shards, in their order: for each reduction, the list of all results, or of
+        the one that they are merged into."""
         by_work = zip(*several, strict=True)
         return tuple(_attempt(_merged, merge, found) for merge, found in zip(self.merges, by_work, strict=True))
 
@@ -103,7 +103,7 @@ def _attempt(work: Callable[..., list[Any]], *given: Any) -> list[Any] | _Refuse
 class Reductions:
     """Several reductions over the same shards.
 
-    A sample fills the place it is brought to, so only the largest is drawn; it contains the smaller ones.
+    A sample fills the memory of one place, so only the largest is drawn; it contains the smaller ones.
     """
 
     def __init__(self, reductions: Sequence[Reduction]) -> None:
@@ -114,7 +114,7 @@ class Reductions:
         self.together = Together(tuple(one.each for one in self._done), tuple(one.merge for one in self._done))
 
     def answers(self, found: Found) -> list[Answer]:
-        """One for each reduction, from what `together` found in all shards."""
+        """The answer of each reduction, from what `together` found in all shards."""
         return [partial(_conclude, one, self._done, found) for one in self._reductions]
 
 

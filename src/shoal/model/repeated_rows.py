@@ -1,4 +1,4 @@
-"""Rows that are equal, stored once: what hides in a crowd of k takes a k-th of the space on its way between workers."""
+"""Equal rows, stored once: what hides in a crowd of k takes a k-th of the space on its way between workers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def once(values: NDArray[np.float64]) -> NDArray[np.float64] | RepeatedRows:
     which = which.reshape(-1)
     if 2 * len(first) > n:
         return values
-    for start in range(0, n, _AT_ONCE):  # two rows may have one hash, once in a very long while
+    for start in range(0, n, _AT_ONCE):  # very rarely, two different rows have one hash
         if not np.array_equal(bits[first[which[start : start + _AT_ONCE]]], bits[start : start + _AT_ONCE]):
             return values
     return RepeatedRows(values[first], which)
@@ -55,9 +55,9 @@ def unpacked(values: NDArray[np.float64] | RepeatedRows) -> NDArray[np.float64]:
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A hash of each row: a sum with odd weights, modulo 2^64."""
     weights = np.random.default_rng(0).integers(2**64, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
-    found = np.empty(len(bits), dtype=np.uint64)
+    hashes = np.empty(len(bits), dtype=np.uint64)
     for start in range(0, len(bits), _AT_ONCE):
         block = bits[start : start + _AT_ONCE]
         # Round numbers differ in their upper bits alone, of which a product modulo 2^64 would keep little.
-        found[start : start + _AT_ONCE] = np.einsum("ij,j->i", block ^ (block >> np.uint64(32)), weights)
-    return found
+        hashes[start : start + _AT_ONCE] = np.einsum("ij,j->i", block ^ (block >> np.uint64(32)), weights)
+    return hashes

@@ -1,4 +1,4 @@
-"""What an attack achieved."""
+"""The result of an attack."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Risk:
     baseline, baseline_interval
         The same for an adversary who never saw the release.
     n_targets
-        How many targets were attacked.
+        Number of targets attacked.
     worst
         Positions of the targets most at risk, worst first.
     prosecutor
         The same for the one target most at risk; the journalist's view, all targets, is `success`.
     control, control_interval
-        What the attack finds if there is nothing to find; each attack says which case. A success that the control
-        shares is no success.
+        What the attack finds if there is nothing to find; each attack says which case. A success that the control also
+        has does not count.
     confidence
         How sure the adversary may be of an answer, on average: 1/m if m candidates fit equally well.
     sentence

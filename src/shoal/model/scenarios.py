@@ -14,7 +14,7 @@ from shoal.model.profiles import MEAN, Profiles
 SPREAD, LAGGED = "spread", "lagged"
 
 LEAST_LEVELS, MOST_LEVELS = 3, 20
-"""Two levels show no shape; the names of more than twenty would not differ."""
+"""Two levels show no shape, and with more than twenty, some names would be equal."""
 
 SHAPE_DECIMALS, LAGGED_DECIMALS, SPREAD_DIGITS = 3, 2, 3
 """How finely shapes, rank correlations and spreads are published: exact ones would say more about single readings."""
@@ -107,15 +107,15 @@ class Scenarios(Profiles):
         lower = np.clip(np.floor(place), 0, self.n_levels - 2).astype(np.int64)
         where = np.broadcast_to(lower, (*self.shapes.shape[:2], lower.shape[-1]))
         low, high = (np.take_along_axis(self.shapes, where + step, axis=2) for step in (0, 1))
-        found: NDArray[np.float64] = low + (place - lower) * (high - low)
-        return found
+        quantiles: NDArray[np.float64] = low + (place - lower) * (high - low)
+        return quantiles
 
     def quantiles(self, shares: ArrayLike) -> NDArray[np.float64]:
         """The quantiles of each group at each instant, (groups, instants, shares)."""
-        found: NDArray[np.float64] = self.means[:, :, None] + self.spreads[:, None, None] * self.standard_quantiles(
+        quantiles: NDArray[np.float64] = self.means[:, :, None] + self.spreads[:, None, None] * self.standard_quantiles(
             shares
         )
-        return found
+        return quantiles
 
     def take(self, rows: ArrayLike) -> Self:
         """Some groups by position, without their names; a group may occur several times."""
@@ -124,27 +124,27 @@ class Scenarios(Profiles):
 
     def faults(self) -> list[str]:
         """Where the figures contradict what they are said to be."""
-        found = []
+        faults = []
         if (self.values[:, :, 0, 1] != self.spreads[:, None]).any() or (self.spreads < 0.0).any():
-            found.append("a spread is negative, or not the same at all instants")
+            faults.append("a spread is negative, or not the same at all instants")
         if not np.array_equal(self.spreads, round_spreads(self.spreads)):
-            found.append(f"spreads have more than {SPREAD_DIGITS} digits")
+            faults.append(f"spreads have more than {SPREAD_DIGITS} digits")
         if (np.diff(self.shapes, axis=2) < 0.0).any():
-            found.append("levels are not in ascending order")
+            faults.append("levels are not in ascending order")
         if not np.array_equal(self.shapes, np.round(self.shapes, SHAPE_DECIMALS)):
-            found.append(f"levels have more than {SHAPE_DECIMALS} decimals")
+            faults.append(f"levels have more than {SHAPE_DECIMALS} decimals")
         # Deviations from a mean add up to nothing, and every subject of a pool is in exactly one level.
         pooled = self.pool_counts
         ends = np.arange(self.n_levels + 1) * pooled[:, None] // self.n_levels
         total = np.einsum("gtl,gl->gt", self.shapes, np.diff(ends, axis=1).astype(np.float64)) / pooled[:, None]
         if (np.abs(total) > 10.0**-SHAPE_DECIMALS).any():
-            found.append("levels are not means over equal parts of their pool: they do not add up to the mean")
+            faults.append("levels are not means over equal parts of their pool: they do not add up to the mean")
         lagged = self.lagged
         if (lagged[:, 0] != 1.0).any() or (np.abs(lagged) > 1.0).any():
-            found.append("lagged correlations do not begin with 1, or lie outside -1 to 1")
+            faults.append("lagged correlations do not begin with 1, or lie outside -1 to 1")
         if not np.array_equal(lagged, np.round(lagged, LAGGED_DECIMALS)):
-            found.append(f"lagged correlations have more than {LAGGED_DECIMALS} decimals")
-        return found
+            faults.append(f"lagged correlations have more than {LAGGED_DECIMALS} decimals")
+        return faults
 
     def __repr__(self) -> str:
         return f"Scenarios({self.n_groups} groups, {self.n_instants} instants, {self.n_levels} levels)"

@@ -1,4 +1,4 @@
-"""What a utility measure found."""
+"""The result of a measure."""
 
 from dataclasses import dataclass
 from typing import Literal

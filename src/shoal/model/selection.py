@@ -21,10 +21,10 @@ def select_series(key: Any, ids: NDArray[np.object_]) -> Positions:
     if not isinstance(names, list | tuple | np.ndarray) or not len(names) or not isinstance(names[0], str):
         return _positions(key, len(ids), "series")
     places = {text_of(name): place for place, name in enumerate(ids)}
-    found = [places.get(text_of(name), -1) for name in names]
-    if n_unknown := found.count(-1):
-        raise InputError(f"{n_unknown} of {len(found)} names are not ids of this panel. Its names are in panel.ids.")
-    return np.array(found, dtype=np.int64)
+    at = [places.get(text_of(name), -1) for name in names]
+    if n_unknown := at.count(-1):
+        raise InputError(f"{n_unknown} of {len(at)} names are not ids of this panel. Its names are in panel.ids.")
+    return np.array(at, dtype=np.int64)
 
 
 def select_instants(key: Any, times: NDArray[Any], timezone: str | None) -> Positions:
@@ -38,17 +38,17 @@ def select_instants(key: Any, times: NDArray[Any], timezone: str | None) -> Posi
         raise InputError("A slice of times cannot have a step. Choose by position, such as panel[:, ::2].")
     start = times[0] if ends[0] is None else _span(ends[0], timezone)[0]
     stop = times[-1] if ends[1] is None else _span(ends[1], timezone)[1]
-    found = np.flatnonzero((times >= start) & (times <= stop))
-    if not len(found):
+    positions = np.flatnonzero((times >= start) & (times <= stop))
+    if not len(positions):
         raise InputError("No instant of this panel lies in that span. The first and the last are panel.times[[0, -1]].")
-    return found
+    return positions
 
 
 def _positions(key: Any, n: int, what: str) -> Positions:
     if isinstance(key, slice) and all(
         end is None or isinstance(end, int | np.integer) for end in (key.start, key.stop)
     ):
-        found = np.arange(n)[key]
+        positions = np.arange(n)[key]
     else:
         wanted = np.atleast_1d(np.asarray(key))
         if wanted.dtype == np.bool_:
@@ -62,10 +62,10 @@ def _positions(key: Any, n: int, what: str) -> Positions:
             )
         if wanted.size and not -n <= int(wanted.min()) <= int(wanted.max()) < n:
             raise InputError(f"The panel has {n} {what}; positions run from 0 to {n - 1}.")
-        found = wanted.astype(np.int64) % n
-    if not len(found):
+        positions = wanted.astype(np.int64) % n
+    if not len(positions):
         raise InputError(f"Nothing is left: the selection has none of the {n} {what}.")
-    return found
+    return positions
 
 
 def _span(when: Any, timezone: str | None) -> tuple[Any, Any]:

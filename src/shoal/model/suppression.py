@@ -39,7 +39,7 @@ class Suppression:
 
     @property
     def n_originals(self) -> int:
-        """How many there were."""
+        """Number of originals."""
         return self.kept + self.lost
 
     @property

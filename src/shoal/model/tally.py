@@ -56,15 +56,15 @@ class Moments:
 
     @property
     def sums(self) -> Floats:
-        """What was added up."""
-        found: Floats = self.counts * self.means
-        return found
+        """The sum of each column."""
+        sums: Floats = self.counts * self.means
+        return sums
 
     @property
     def squares(self) -> Floats:
         """Sums of squares: for errors, which share no offset."""
-        found: Floats = self.deviations + self.counts * self.means**2
-        return found
+        squares: Floats = self.deviations + self.counts * self.means**2
+        return squares
 
     def __add__(self, other: Moments) -> Moments:
         if self.counts.shape != other.counts.shape:
@@ -94,8 +94,8 @@ def channel_moments(panel: Panel) -> Moments:
 
 def channel_deviations(moments: Moments) -> Floats:
     """The standard deviation of each channel, 1 for one that has no two values."""
-    found = np.sqrt(moments.deviations / np.maximum(moments.counts, 1))
-    return np.where(found > 0.0, found, 1.0)
+    deviations = np.sqrt(moments.deviations / np.maximum(moments.counts, 1))
+    return np.where(deviations > 0.0, deviations, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether it was judged and holds. A verdict is true in an `if` exactly then."""
+        """Whether it was judged and holds; only then is a verdict true in an `if`."""
         return self.outcome == "holds"
 
     @property

@@ -1,4 +1,4 @@
-"""How long work reports its progress."""
+"""How long work reports its progress, and a stop signal that never comes."""
 
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ class Watcher(Protocol):
         """A step begins."""
 
     def advance(self, done: int, total: int) -> None:
-        """The step is that far."""
+        """The step has come this far."""
 
     def say(self, text: str) -> None:
         """Something the publisher must know, such as what was taken for a subject."""
@@ -41,7 +41,7 @@ silent: Watcher = _Silent()
 
 
 class _Never:
-    """Nobody stops it."""
+    """A stop signal that never comes."""
 
     def __repr__(self) -> str:
         return "never"

@@ -23,7 +23,7 @@ ERRORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class Curve:
-    """The success of an attack as a function of something."""
+    """The success of an attack as a function of what the adversary knows."""
 
     along: str
     at: tuple[float, ...]
@@ -42,17 +42,17 @@ def attack_all(
     """
     if isinstance(candidate, CandidateShards):
         asked = (candidate.to_attack(attack, n_targets=len(subjects), seed=seed) for attack in attacks.values())
-        found = {name: answer() for name, answer in zip(attacks, candidate.reduce(*asked), strict=True)}
+        risks = {name: answer() for name, answer in zip(attacks, candidate.reduce(*asked), strict=True)}
     else:
         targets = np.flatnonzero(np.isin(candidate.private.original.subject_codes, subjects))
-        found = {name: candidate.attack(attack, targets) for name, attack in attacks.items()}
+        risks = {name: candidate.attack(attack, targets) for name, attack in attacks.items()}
     if not candidate.has_profiles:
-        return found
-    return {name: replace(risk, sentence=about_profiles(risk.sentence)) for name, risk in found.items()}
+        return risks
+    return {name: replace(risk, sentence=about_profiles(risk.sentence)) for name, risk in risks.items()}
 
 
 def curve_of(attack: Attack[Any], candidate: Candidate, targets: NDArray[np.int64]) -> Curve | None:
-    """How far an attack gets with more or with worse knowledge; None if it has no such dial."""
+    """How far an attack gets with more or with worse knowledge; None if neither can be varied."""
     if hasattr(attack, "curve") and isinstance(candidate.published, Panel):
         n_instants = candidate.published.n_instants
         ns = [n for n in KNOWN_POINTS if n <= n_instants]
@@ -70,10 +70,10 @@ def attack_curves(
     attacks: Mapping[str, Attack[Any]], candidate: Candidate, targets: NDArray[np.int64]
 ) -> dict[str, dict[str, Any]]:
     """The curve of each attack that has one, in three digits."""
-    found = {name: curve_of(attack, candidate, targets) for name, attack in attacks.items()}
+    curves = {name: curve_of(attack, candidate, targets) for name, attack in attacks.items()}
     return {
         name: {"along": curve.along, "at": list(curve.at), "success": [rough(chance) for chance in curve.success]}
-        for name, curve in found.items()
+        for name, curve in curves.items()
         if curve is not None
     }
 

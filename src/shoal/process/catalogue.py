@@ -117,14 +117,14 @@ def _can_be_typed(part: Any) -> bool:
 def _meanings(doc: str) -> dict[str, str]:
     """Parameter descriptions of a docstring: a name on a line of its own, its text indented below."""
     section = re.search(r"Parameters\n\s*-+\n(.*?)(?:\n\s*\n\s*\w+\n\s*-+\n|\n\n    \S|\Z)", doc, re.S)
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     name = ""
     for line in (section.group(1) if section else "").splitlines():
         if match := re.fullmatch(r"    (\w+)", line):
             name = match.group(1)
         elif name and line.strip():
-            found[name] = f"{found.get(name, '')} {line.strip()}".strip()
-    return found
+            meanings[name] = f"{meanings.get(name, '')} {line.strip()}".strip()
+    return meanings
 
 
 def parse_options(listed: str, complaint: str) -> dict[str, str]:

@@ -74,8 +74,8 @@ def _measures(candidate: Candidate) -> dict[str, Measure]:
 
 def _scores(part: Candidate, measures: Mapping[str, Measure]) -> dict[str, Any] | None:
     try:
-        found = {name: (part.measure(measure), "") for name, measure in measures.items()}
+        scores = {name: (part.measure(measure), "") for name, measure in measures.items()}
     except (ParameterError, InputError):
         return None
-    told = certified_figures(found, {})["utility"]
+    told = certified_figures(scores, {})["utility"]
     return {name: {"value": score["value"], "unit": score["unit"]} for name, score in told.items()}

@@ -44,10 +44,10 @@ class Compared:
     """All published curves, whomever they stand for, at the instants of `whole_original`; none for events."""
     whole_original: Panel | None
     pairs: MatchedRows | None
-    """None if nobody said who is who."""
+    """None if it is not known who is who."""
     notes: tuple[str, ...] = ()
     advice: str = "Give --private DIR to match them."
-    """How to say it, where nobody did."""
+    """What the publisher can do if it is not known."""
 
 
 def compare(source: Any, settings: Mapping[str, Any], release: Release, private: Path | None) -> Compared:

@@ -36,7 +36,7 @@ SUMMARIES = {
     "local-reports": "Every meter randomised its own readings; groups are estimated from what the meters sent.",
     "secure-sums": "Meters masked their readings and added shares of noise; only noisy sums of groups were opened.",
 }
-"""The two ways in a sentence, by the name that a certificate has."""
+"""A sentence about each of the two ways, by its name in a certificate."""
 
 _PATIENCE = 2.0
 _POLL = 0.02
@@ -133,7 +133,7 @@ def serve_meter(folder: Path, lines: Iterable[str], at: str, linger: float = 0.0
     Parameters
     ----------
     linger
-        How many seconds to answer questions after the last reading.
+        For how many seconds to answer questions after the last reading.
     """
     device, sent = Device.open(folder), 0
     link = open_link(at, device.fleet, [device.place])
@@ -174,10 +174,10 @@ def serve_meter(folder: Path, lines: Iterable[str], at: str, linger: float = 0.0
 
 
 def _answer(device: Device, link: DeviceLink) -> int:
-    found = [reply for content in link.fetch(device.place) for reply in device.hear(content)]
-    for reply in found:
+    replies = [reply for content in link.fetch(device.place) for reply in device.hear(content)]
+    for reply in replies:
         link.send(COLLECTOR, reply)
-    return len(found)
+    return len(replies)
 
 
 def collect_live(

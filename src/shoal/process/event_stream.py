@@ -255,7 +255,7 @@ class _Stream:
     def __init__(
         self, method: Reposition, arrivals: Arrivals, settings: Mapping[str, Any], kept: Checkpoint | None
     ) -> None:
-        # Drawn before anything is published and kept: a snapshot that is written again must have the same groups.
+        # Drawn and stored before anything is published: a snapshot that is written again must have the same groups.
         seed = secrets.randbits(128) if method.seed is None else method.seed
         self._method = dataclasses.replace(method, seed=seed)
         self._arrivals, self._settings = arrivals, dict(settings)
@@ -320,7 +320,7 @@ class _Stream:
         if flush and not (stop.asked and publisher.durable):
             logged = publisher.keep(None)
             if logged is not None:
-                logged.result()  # what comes from now on does not belong to the stream any more
+                logged.result()  # later events no longer belong to the stream
             self._end(publisher)
         elif publisher.durable:
             self.keep(publisher)

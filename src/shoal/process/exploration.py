@@ -234,9 +234,9 @@ class Exploration:
         sample = samples[line["part"]]
         _, candidate, point = evaluate(task, _setting(line), sample)
         assert isinstance(candidate, Candidate)  # it was not refused, and samples are in memory
-        found = detail_of(task, candidate, point, sample)
-        _write(place, json.dumps({"part": line["part"], **found}, allow_nan=False))
-        return found | policy
+        detail = detail_of(task, candidate, point, sample)
+        _write(place, json.dumps({"part": line["part"], **detail}, allow_nan=False))
+        return detail | policy
 
     def policy_at(
         self, number: int, *, risk: float | None = None, utility: Mapping[str, float] | None = None
@@ -277,7 +277,7 @@ class Exploration:
 
     def _limits(self, utility: Mapping[str, float]) -> dict[str, Limit]:
         measures = {Asked(one).label: one for one in self._bare_task.measures.values()} | dict(self._bare_task.measures)
-        found: dict[str, Limit] = {}
+        limits: dict[str, Limit] = {}
         for name, value in utility.items():
             if name not in measures:
                 raise ParameterError(
@@ -287,8 +287,8 @@ class Exploration:
             usual = type(measure)().parameters if name not in self.policy.require.utility else {}
             further = {key: one for key, one in measure.parameters.items() if one != usual.get(key)}
             side = "at_least" if measure.goal == "higher" else "at_most"
-            found[measure.name] = Limit.model_validate({side: value, **further})
-        return found
+            limits[measure.name] = Limit.model_validate({side: value, **further})
+        return limits
 
     def _read(self) -> tuple[SearchTask, list[Sample]]:
         """The task on its panel, and the parts of the sample; read once."""

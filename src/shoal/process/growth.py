@@ -113,8 +113,8 @@ def _operator(method: Method, options: Mapping[str, Any]) -> GrowingPanel:
 
 def _plain(method: Method) -> dict[str, Any]:
     """Its parameters as a state stores them."""
-    found: dict[str, Any] = json.loads(json.dumps(method.parameters))
-    return found
+    parameters: dict[str, Any] = json.loads(json.dumps(method.parameters))
+    return parameters
 
 
 def _opened(private: Path, method: Method, operator: GrowingPanel, given: dict[str, Any]) -> Growth:
@@ -147,7 +147,7 @@ def _opened(private: Path, method: Method, operator: GrowingPanel, given: dict[s
 
 
 def _with_defaults(method: Method) -> Method:
-    """The same method, all parameters that have a default at that."""
+    """The same method with the default of every parameter that has one."""
     required = {field.name for field in fields(method) if field.default is MISSING}
     return type(method)(**{name: value for name, value in method.get_params().items() if name in required})
 

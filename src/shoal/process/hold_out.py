@@ -1,7 +1,7 @@
 """Subjects kept out of a release at random: the control for attacks on it.
 
-What an attack finds about people who are not in a release, it does not find because of the release. Their names stay in
-the private folder.
+What an attack finds about people who are not in a release is not due to the release. Their names stay in the
+private folder.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Control:
 def keep_out(
     panel: Panel | PanelShards, share: float | None, steps: Watcher, seed: int = 0
 ) -> tuple[Panel | PanelShards, Control | None]:
-    """The other subjects, and those kept out: the given share, drawn at random from the seed and the readings.
+    """Split off the given share of the subjects, drawn at random from the seed and the readings: the others, and those.
 
     For a panel in shards, about that share: each subject is drawn independently.
     """
@@ -113,28 +113,28 @@ def attack_whole(
 
     With `shadows`, membership is learned from this many releases that `method` makes from other selections of people.
     """
-    found: dict[str, tuple[Attack[Any], Risk]] = {}
+    risks: dict[str, tuple[Attack[Any], Risk]] = {}
     for attack, further in whole_attacks(seed, shadows, method):
         try:
-            found[attack.name] = (attack, attack.attack(original, published, outside=control, **further))
+            risks[attack.name] = (attack, attack.attack(original, published, outside=control, **further))
         except (ParameterError, InputError):
             continue
-    return found
+    return risks
 
 
 def whole_attacks(seed: int, shadows: int = 0, method: Any = None) -> list[tuple[Attack[Any], dict[str, Any]]]:
     """Each of `WHOLE`, with the arguments it takes besides the people outside."""
-    found: list[tuple[Attack[Any], dict[str, Any]]] = []
+    attacks: list[tuple[Attack[Any], dict[str, Any]]] = []
     for kind in WHOLE:
         learns = shadows > 0 and kind is Membership
         attack = Membership(seed=seed, shadows=shadows) if learns else kind(seed=seed)
-        found.append((attack, {"method": method} if learns else {}))
-    return found
+        attacks.append((attack, {"method": method} if learns else {}))
+    return attacks
 
 
 def control_risks(candidate: Candidate | CandidateShards, held_out: Control | None) -> dict[str, tuple[Risk, str]]:
-    """The same for a certificate, if the release shows values and promises something; for a candidate in shards, on a
-    sample.
+    """Risks with a control for a certificate, if the release shows values and promises something; for a candidate in
+    shards, on a sample.
 
     A release that promises nothing is judged by a limit on links, which these figures are not.
     """
@@ -142,8 +142,8 @@ def control_risks(candidate: Candidate | CandidateShards, held_out: Control | No
         return {}
     if not tells_exact_figures(candidate.guarantees) or any(isinstance(g, NoGuarantee) for g in candidate.guarantees):
         return {}
-    found = attack_with_control(candidate, held_out)
-    return {name: (risk, candidate.meaning_of(attack)) for name, (attack, risk) in found.items()}
+    risks = attack_with_control(candidate, held_out)
+    return {name: (risk, candidate.meaning_of(attack)) for name, (attack, risk) in risks.items()}
 
 
 def attack_with_control(
@@ -157,7 +157,7 @@ def attack_with_control(
 
 
 def attack_alone(candidate: Candidate | CandidateShards, held_out: Control, attack: Attack[Any]) -> Risk:
-    """What one of them finds; raises if it does not apply."""
+    """What one attack finds; raises if it does not apply."""
     drawn = candidate.sample(SAMPLE) if isinstance(candidate, CandidateShards) else candidate
     risk: Risk = attack.attack(drawn.private.original, drawn.published, outside=held_out.panel)
     return risk

@@ -347,7 +347,7 @@ def _by_position(tables: Sequence[Panel]) -> list[Panel]:
 def _who_is_who(
     original: Panel, published: Panel, release: Release | None, match: Match, names: Any, private: Any
 ) -> tuple[str | None, NDArray[np.int64] | None]:
-    """How it is known, and for every published series the position of its original, -1 for none."""
+    """How series are matched, and the position of the original of every published series, -1 for none."""
     if private is not None:
         if release is None:
             raise ParameterError("private belongs to the folder of a release; this is a table. Give names, or match.")

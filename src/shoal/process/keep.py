@@ -81,9 +81,9 @@ def kept_by(method: Described) -> Kept | None:
     """What a method keeps, or the one of its steps that does."""
     for step in _steps_of(method) or (method,):
         if _has(step, "features"):
-            found = find_features(step.get_params()["features"])
-            if isinstance(found, Kept):
-                return found
+            features = find_features(step.get_params()["features"])
+            if isinstance(features, Kept):
+                return features
     return None
 
 
@@ -91,13 +91,13 @@ def measures_of(kept: Kept, panel: Panel | PanelShards) -> dict[str, Measure]:
     """Measures of exactly what is kept, by the name that a release gives them."""
     facts: Any = panel.whole if isinstance(panel, PanelShards) else panel
     per_day = None if facts.times.dtype.kind == "M" else len(facts.times)
-    found: list[Measure] = []
+    measures: list[Measure] = []
     for one in kept.interests:
         if one.word == "peaks":
-            found += [PeakHeightError(per_day=per_day), PeakTimeError(per_day=per_day)]
+            measures += [PeakHeightError(per_day=per_day), PeakTimeError(per_day=per_day)]
         elif one.word != "values":  # which information loss is about
-            found.append(InterestLoss(one.text))
-    return {Asked(measure).label: measure for measure in found}
+            measures.append(InterestLoss(one.text))
+    return {Asked(measure).label: measure for measure in measures}
 
 
 def kept_measures(method: Described, panel: Panel | PanelShards) -> dict[str, Measure]:

@@ -39,7 +39,7 @@ RELEASE = "release"
 
 
 def refuse_export(part: ReleasePart, to: Path) -> None:
-    """Raise if nothing could be written in the end; call it before long work."""
+    """Raise if nothing could be written at the end; call it before long work."""
     if part.model != "closed":
         check_target(to, overwrite=part.overwrite)
         return
@@ -191,17 +191,17 @@ def _search_and_publish(
     share = None if release.hold_out is None else as_share(release.hold_out)
     panel, held_out = keep_out(panel, share, steps, task.policy.seed)
     task = task.on(panel)
-    found = search(task, panel, steps=steps, stop=stop)
-    if found.frontier.chosen is None and all(point.impossible for point in found.frontier.points):
-        raise ParameterError(str(found.frontier.points[0].refused))
-    if found.candidate is None or found.method is None or found.frontier.chosen is None:
-        raise NothingMeetsBothError(found.frontier.sentence, describe(task, found.frontier))
-    process = describe(task, found.frontier)
-    if isinstance(found.candidate, Candidate):
-        process["curves"] = curves_of(task, found.candidate)
+    searched = search(task, panel, steps=steps, stop=stop)
+    if searched.frontier.chosen is None and all(point.impossible for point in searched.frontier.points):
+        raise ParameterError(str(searched.frontier.points[0].refused))
+    if searched.candidate is None or searched.method is None or searched.frontier.chosen is None:
+        raise NothingMeetsBothError(searched.frontier.sentence, describe(task, searched.frontier))
+    process = describe(task, searched.frontier)
+    if isinstance(searched.candidate, Candidate):
+        process["curves"] = curves_of(task, searched.candidate)
     steps.start("measuring")
-    purposes = {} if task.by_mechanism else scores_by_purpose(found.candidate)
-    meaning_of, chosen = found.candidate.meaning_of, found.frontier.chosen
+    purposes = {} if task.by_mechanism else scores_by_purpose(searched.candidate)
+    meaning_of, chosen = searched.candidate.meaning_of, searched.frontier.chosen
     limited = {name: (score, meaning_of(task.measures[name])) for name, score in chosen.scores.items()}
     process["purposes"] = {purpose: list(pairs) for purpose, pairs in purposes.items()}
     private = None if release.private is None else base / release.private
@@ -224,21 +224,21 @@ def _search_and_publish(
         **{name: getattr(task.policy, name) for name in PUBLISHERS_WORDS},
     )
     steps.start("checking and writing")
-    with exporting(release, to, found.candidate) as folder:
+    with exporting(release, to, searched.candidate) as folder:
         written = publish(
-            found.candidate,
+            searched.candidate,
             folder,
             ledger=None if release.ledger is None else base / release.ledger,
             risks={name: (risk, meaning_of(task.attacks[name])) for name, risk in chosen.risks.items()}
-            | control_risks(found.candidate, held_out),
+            | control_risks(searched.candidate, held_out),
             # Those with a limit first: a small release may have to drop the last ones.
             scores=limited | {name: pair for pairs in purposes.values() for name, pair in pairs.items()},
-            process=certified(process, found.frontier, found.candidate),
+            process=certified(process, searched.frontier, searched.candidate),
             options=options,
         )
     remember(private, written, task.policy.settings, () if held_out is None else held_out.names)
-    written = with_comparison(written, found.method, found.candidate, panel, steps)
-    return Outcome(found.frontier, written, process)
+    written = with_comparison(written, searched.method, searched.candidate, panel, steps)
+    return Outcome(searched.frontier, written, process)
 
 
 def certified(process: dict[str, Any], frontier: Frontier, candidate: Candidate | CandidateShards) -> dict[str, Any]:
@@ -283,7 +283,7 @@ def describe(task: SearchTask, frontier: Frontier) -> dict[str, Any]:
 
 
 def _told(tried: dict[str, Any], explored: Explored | None) -> dict[str, Any]:
-    """With what a person had tried before, if a point of an exploration was chosen."""
+    """Add what a person had tried before, if a point of an exploration was chosen."""
     if explored is None:
         return tried
     told = explored.model_dump(exclude_none=True) | {"sentence": explored.sentence}

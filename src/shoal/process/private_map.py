@@ -57,7 +57,7 @@ def read_map(release: Release, private: Path) -> pl.DataFrame:
         )
     try:
         # A release in parts has a map in parts, too.
-        found = sorted(path.glob("part-*.parquet")) if path.is_dir() else [path]
-        return pl.read_parquet(found, columns=["id", "pseudonym"], glob=False)
+        files = sorted(path.glob("part-*.parquet")) if path.is_dir() else [path]
+        return pl.read_parquet(files, columns=["id", "pseudonym"], glob=False)
     except (OSError, pl.exceptions.PolarsError):
         raise ReleaseError(f"The map of this release in {str(private)!r} cannot be read.") from None

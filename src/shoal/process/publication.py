@@ -173,14 +173,14 @@ def _figures(
         return _event_figures(candidate)
     if isinstance(candidate, CandidateShards):
         figures = answers[0]()[0]
-        found = [answer() for answer in answers[1:]]
+        scores = [answer() for answer in answers[1:]]
     else:
         figures = shown_figures(candidate)[0]
         if (categories := loss_by_category(candidate)) is not None:
             figures |= {"categories": categories}
-        found = [candidate.measure(measure) for measure in wanted.values()]
+        scores = [candidate.measure(measure) for measure in wanted.values()]
     meanings = [candidate.meaning_of(measure) for measure in wanted.values()]
-    return Figures(dict(zip(wanted, zip(found, meanings, strict=True), strict=True)), {}, figures)
+    return Figures(dict(zip(wanted, zip(scores, meanings, strict=True), strict=True)), {}, figures)
 
 
 def shown_figures(candidate: Candidate | CandidateShards) -> tuple[dict[str, Any], Panel, Panel]:

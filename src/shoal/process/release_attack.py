@@ -71,21 +71,21 @@ def attack_release(
         order = np.random.default_rng(np.random.SeedSequence([seed, 1])).permutation(original.n_subjects)
         published_too = np.intersect1d(order[:n_targets], original.subject_codes[rows[rows >= 0]])
         targets = np.flatnonzero(np.isin(original.subject_codes, published_too))
-    found: dict[str, tuple[Attack[Risk], Risk]] = {}
+    risks: dict[str, tuple[Attack[Risk], Risk]] = {}
     for name, attack in attacks.items():
         steps.start(name)
         further = {"targets": attack.draw(targets)} if attack.draws_targets and targets is not None else {}
-        found[name] = (attack, attack.attack(original, published, rows=rows, **further))
+        risks[name] = (attack, attack.attack(original, published, rows=rows, **further))
     if control is not None:
         steps.start("comparing with those kept out")
         method = method_of(release) if shadows else None
-        found |= attack_whole(original, published, control, seed, shadows, method)
+        risks |= attack_whole(original, published, control, seed, shadows, method)
     elif shadows:
         raise ParameterError(
             "shadows: membership is judged by people who are not in the release, and nobody was kept out of this one. "
             "Anonymize with --hold-out 10%, or give people like these to shoal judge with --control."
         )
-    return found
+    return risks
 
 
 def method_of(source: Release | str) -> Any:

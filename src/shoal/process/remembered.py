@@ -28,24 +28,24 @@ def remember(private: Path | None, release: Release, settings: Mapping[str, Any]
 
 def recall(private: Path | None, release: Release) -> dict[str, Any] | None:
     """The options that a release was read with; None if nothing is remembered."""
-    found = _kept(private, release).get("reading")
-    return found if isinstance(found, dict) else None
+    reading = _kept(private, release).get("reading")
+    return reading if isinstance(reading, dict) else None
 
 
 def recall_held_out(private: Path | None, release: Release) -> list[str]:
     """The series that were kept out of a release."""
-    found = _kept(private, release).get("held_out")
-    return [str(name) for name in found] if isinstance(found, list) else []
+    names = _kept(private, release).get("held_out")
+    return [str(name) for name in names] if isinstance(names, list) else []
 
 
 def _kept(private: Path | None, release: Release) -> dict[str, Any]:
     if private is None:
         return {}
     try:
-        found = json.loads(_place(private, release).read_bytes())
+        kept = json.loads(_place(private, release).read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return kept if isinstance(kept, dict) else {}
 
 
 @dataclass(frozen=True)

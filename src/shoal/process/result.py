@@ -95,11 +95,11 @@ class Result:
     candidate
         What was checked, with the originals: for the publisher only.
     verdicts
-        What the check found of each guarantee.
+        The verdict on each guarantee.
     options
         What was requested beyond the method's own guarantees.
     method
-        What made it.
+        The method that made it.
     held_out
         Subjects that were kept out, as a control for attacks.
     reading
@@ -138,7 +138,7 @@ class Result:
         n_targets
             How many series are attacked, drawn by `seed`; every published series is a candidate.
         seed
-            Of the draw.
+            Seed of the draw.
         """
         if attack is not None:
             return self._attack(_an_attack(attack) if isinstance(attack, str) else attack, n_targets, seed)

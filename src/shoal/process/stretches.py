@@ -43,7 +43,7 @@ def stretches(
     known: Callable[[str], bool],
     tell: Callable[[str], None],
 ) -> Iterator[Stretch]:
-    """What there is to publish, in order; a file that is `known` by its SHA-256 is not read again.
+    """The stretches to publish, in order; a file that is `known` by its SHA-256 is not read again.
 
     A folder has one table per stretch, in the order of their names. One table is cut at multiples of `every`, by
     default a day, on the clock of the data; its last stretch waits until it is complete.

@@ -46,7 +46,7 @@ class Suspicion:
     Parameters
     ----------
     recipient
-        Whose copy.
+        Whose copy it is.
     data_sha256
         Of the data file of that copy.
     by
@@ -89,13 +89,11 @@ def trace(leaked: str | Path, private: str | Path) -> list[Suspicion]:
         )
     if not Path(leaked).is_file():
         raise InputError(f"There is no file {str(leaked)!r}.")
-    found = read_rows(Path(leaked))
-    if found is None:
+    rows = read_rows(Path(leaked))
+    if rows is None:
         raise InputError("The leaked table needs a time column and a column of figures, as published.")
-    by_name = [_by_name(found[0], copy, len(copies)) for copy in copies]
-    suspicions = (
-        by_name if any(s.matched for s in by_name) else [_by_order(found, copy, len(copies)) for copy in copies]
-    )
+    by_name = [_by_name(rows[0], copy, len(copies)) for copy in copies]
+    suspicions = by_name if any(s.matched for s in by_name) else [_by_order(rows, copy, len(copies)) for copy in copies]
     return sorted(suspicions, key=lambda s: (s.odds, -s.matched, s.data_sha256))
 
 

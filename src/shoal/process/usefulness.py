@@ -71,7 +71,7 @@ class Usefulness:
 
     form: str
     paired: int | None
-    """Series that were compared with their own original; None if nobody said who is who."""
+    """Series that were compared with their own original; None if it is not known who is who."""
     findings: tuple[Measured, ...]
     notes: tuple[str, ...]
 
@@ -145,7 +145,7 @@ def scores_by_purpose(
     candidate: Candidate | CandidateShards, only: str | None = None
 ) -> dict[str, dict[str, tuple[Score, str]]]:
     """What a candidate is still good for: by purpose, or for one alone, every usual measure that applies."""
-    found: dict[str, dict[str, tuple[Score, str]]] = {}
+    scores: dict[str, dict[str, tuple[Score, str]]] = {}
     passed_over = {"events"}
     passed_over |= set() if candidate.has_envelopes else {"envelopes"}
     passed_over |= set() if candidate.has_scenarios else {"scenarios"}
@@ -158,8 +158,8 @@ def scores_by_purpose(
         # Too short for a day, gaps, one group: `shoal utility` says which and why.
         if score is not None and math.isfinite(score.value):
             meaning = candidate.meaning_of(asked.measure)
-            found.setdefault(asked.measure.purpose, {})[asked.label] = (score, meaning)
-    return found
+            scores.setdefault(asked.measure.purpose, {})[asked.label] = (score, meaning)
+    return scores
 
 
 def _scores(candidate: Candidate | CandidateShards, measures: Sequence[Measure]) -> list[Score | None]:

@@ -31,7 +31,7 @@ class Difference:
     low: float
     high: float
     channel: str | None = None
-    """Of several channels, in which."""
+    """The channel, if there are several."""
 
     def __post_init__(self) -> None:
         _settle(self)
@@ -56,7 +56,7 @@ class Ratio:
     low: float
     high: float
     channel: str | None = None
-    """Of several channels, in which."""
+    """The channel, if there are several."""
 
     def __post_init__(self) -> None:
         _settle(self)

@@ -23,8 +23,8 @@ class Prepared:
     Parameters
     ----------
     data
-        A panel (originals, or published values), envelopes, or group profiles. Of several channels a query names one,
-        see `channel`. Ranges and letters that were not published are estimated, see `complete`.
+        A panel (originals, or published values), envelopes, or group profiles. With several channels, a query names
+        one, see `channel`. Ranges and letters that were not published are estimated, see `complete`.
     """
 
     data: Panel | Envelopes | Profiles
@@ -41,7 +41,7 @@ class Prepared:
         return self.data.channel_names if isinstance(self.data, Envelopes) else self.data.channels
 
     def channel(self, name: str | None) -> Prepared:
-        """One channel of it, worked out once; None where there is only one."""
+        """One channel of it, prepared once; None stands for the only one."""
         if name is None and self.data.n_channels > 1:
             raise ParameterError(
                 f"A condition is about one channel, and the data has {self.data.n_channels} channels. Name one: "

@@ -158,10 +158,10 @@ class _Drawing:
         chosen = self.rng.choice(n_columns, n_conditions, replace=False).tolist()
         n_series = len(self.values)
         size = max(1, ceil(self.selectivity ** (1.0 / n_conditions) * n_series))
-        found = []
+        drawn_windows = []
         for place in chosen:
             ordered = column(place)
             rank = int(np.searchsorted(ordered, own(place)))
             start = int(self.rng.integers(max(0, rank - size + 1), min(rank, n_series - size) + 1))
-            found.append((place, float(ordered[start]), float(ordered[start + size - 1])))
-        return found
+            drawn_windows.append((place, float(ordered[start]), float(ordered[start + size - 1])))
+        return drawn_windows

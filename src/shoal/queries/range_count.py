@@ -17,7 +17,7 @@ from shoal.queries.query import Query
 
 
 class InstantRange(NamedTuple):
-    """Between which values a series lies at an instant, ends included; of several channels, in which."""
+    """The values between which a series lies at an instant, ends included; and its channel, if there are several."""
 
     instant: Instant
     low: float

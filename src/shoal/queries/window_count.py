@@ -95,15 +95,15 @@ def count_windows(queries: Sequence[WindowCount], data: Events | EventTables) ->
     if data.counts is None:
         return np.array([query._in_coarse(data) for query in queries])
     # For each group, the number of matching records times the share of its sensitive values that match.
-    found = np.zeros(len(queries))
+    counts = np.zeros(len(queries))
     alike: dict[str, list[int]] = {}
     for at, query in enumerate(queries):
         alike.setdefault(repr(query.where.get(data.sensitive, _ANY)), []).append(at)
     for places in alike.values():
         some = [queries[at] for at in places]
         share = _sensitive_share(data, data.counts, some[0].where.get(data.sensitive, _ANY))
-        found[places] = _sums(some, data.records, TIME, share, without=data.sensitive)
-    return found
+        counts[places] = _sums(some, data.records, TIME, share, without=data.sensitive)
+    return counts
 
 
 _ANY = object()

@@ -68,7 +68,7 @@ def check_candidate(
 def conclude(
     candidate: Proposed, looked: Sequence[Looked], options: ReleaseOptions, risks: Mapping[str, Risk]
 ) -> Checked:
-    """The same, from what was found in every shard."""
+    """Check a candidate by what was found in every shard."""
     guarantees = (*candidate.guarantees, *options.require)
     if why := next((one.why for one in looked if one.why), None):
         raise GuaranteeNotMetError(f"{why} Nothing was written.")
@@ -78,8 +78,8 @@ def conclude(
         raise GuaranteeNotMetError(f"{why} Nothing was written.")
     if unjudged := refuse_unjudged(guarantees, risks, options.risk_limit):
         raise GuaranteeNotMetError(unjudged)
-    found = {g: g.merge([one.verdicts[at] for one in looked]) for at, g in enumerate(guarantees)}
-    verdicts = tuple(judge(guarantee, found.__getitem__, risks, options.risk_limit) for guarantee in guarantees)
+    merged = {g: g.merge([one.verdicts[at] for one in looked]) for at, g in enumerate(guarantees)}
+    verdicts = tuple(judge(guarantee, merged.__getitem__, risks, options.risk_limit) for guarantee in guarantees)
     for guarantee, verdict in zip(guarantees, verdicts, strict=True):
         if not verdict.holds:
             raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))
@@ -103,7 +103,7 @@ class Looked:
 
 
 def look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate | EventsCandidate) -> Looked:
-    """Everything to find in one shard."""
+    """Find everything that must be known about one shard."""
     form = form_of(candidate.published)
     # A mechanism may publish noisy counts.
     why = None if is_by_mechanism(guarantees) else form.refuse(candidate.published, candidate.private)

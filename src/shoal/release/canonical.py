@@ -179,13 +179,13 @@ def parquet_blocks(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
 
 def refuse_other_types(file: pq.ParquetFile, schema: pa.Schema) -> None:
     """Raise unless the columns of a file are these, of these types: a conversion might make unequal entries equal."""
-    found = file.schema_arrow
-    if found.names != schema.names:
+    schema_in_file = file.schema_arrow
+    if schema_in_file.names != schema.names:
         raise KeyError
     reference = io.BytesIO()
     pq.write_table(schema.empty_table(), reference)
     written = pq.ParquetFile(reference).schema
-    for place, (field, expected) in enumerate(zip(found, schema, strict=True)):
+    for place, (field, expected) in enumerate(zip(schema_in_file, schema, strict=True)):
         stored = [
             (c.physical_type, str(c.logical_type), c.max_definition_level, c.max_repetition_level, c.path)
             for c in (file.schema.column(place), written.column(place))

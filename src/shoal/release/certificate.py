@@ -51,7 +51,7 @@ class _Part(BaseModel):
 
 
 class MethodPart(_Part):
-    """What was done."""
+    """The method."""
 
     name: str
     summary: str
@@ -60,7 +60,7 @@ class MethodPart(_Part):
 
 
 class VerdictPart(_Part):
-    """What the gate found."""
+    """The verdict of the gate."""
 
     holds: bool
     measured: float | int | None
@@ -115,7 +115,7 @@ class TimePart(_Part):
 
 
 class InputPart(_Part):
-    """What went in, and the settings it was read with.
+    """The input, and the settings it was read with.
 
     The digests are HMAC-SHA256 of the SHA-256 of each file and of the panel as read, under a key in the publisher's
     private folder; without a key there are none.

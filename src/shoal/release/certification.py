@@ -143,7 +143,7 @@ def write_certificate(
 def input_part(
     origin: Origin | None, *, key: bytes | None, panel_sha256: str | None = None, exact: bool = True
 ) -> cert.InputPart:
-    """What went in, its digests under a key that stays with the publisher; without a key there are none.
+    """The input, with digests under a key that stays with the publisher; without a key there are none.
 
     A plain digest of readings that someone can guess would confirm the guess. Alongside noise (not `exact`), only the
     settings are stated: rows, and what reading dropped or filled, are exact counts of the data.

@@ -18,7 +18,7 @@ from shoal.release.suppression import readers_figures
 
 
 def name_findings(published: Published | EventTables) -> list[str]:
-    """Names that are no pseudonyms."""
+    """Names that are not pseudonyms."""
     n_names, n_odd = _names(published)
     if not n_odd:
         return []

@@ -31,9 +31,9 @@ class Copy:
     Parameters
     ----------
     recipient, expires
-        Whose copy, and until when.
+        Whose copy it is, and until when.
     data_sha256
-        Of its data file.
+        SHA-256 of its data file.
     names
         The names of its rows, in the order of the file.
     classes
@@ -158,8 +158,8 @@ def _places(entries: pl.Series, known: pl.Series) -> NDArray[np.int64]:
     """For each entry its place among the known ones, -1 if it is not one of them."""
     if known.is_empty():
         return np.full(len(entries), -1, dtype=np.int64)
-    found = entries.replace_strict(known, pl.Series(range(len(known))), default=-1, return_dtype=pl.Int64)
-    return np.array(found.to_numpy(), dtype=np.int64)
+    places = entries.replace_strict(known, pl.Series(range(len(known))), default=-1, return_dtype=pl.Int64)
+    return np.array(places.to_numpy(), dtype=np.int64)
 
 
 def _read_csv(path: Path) -> pl.DataFrame:

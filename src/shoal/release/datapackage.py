@@ -50,7 +50,7 @@ def describe_package(certificate: Certificate) -> dict[str, Any]:
 
 def _resource(certificate: Certificate, table: str, names: list[str]) -> dict[str, Any]:
     kind = names[0].rpartition(".")[2]
-    found: dict[str, Any] = {
+    resource: dict[str, Any] = {
         "name": table,
         "type": "table",
         "path": names[0],
@@ -59,10 +59,10 @@ def _resource(certificate: Certificate, table: str, names: list[str]) -> dict[st
         "mediatype": _MEDIA[kind],
     }
     if kind == "csv":
-        found["encoding"] = "utf-8"
+        resource["encoding"] = "utf-8"
     fields = _fields(certificate, table)
     # Tables in other shapes have columns named after series or instants.
-    return found | ({"schema": {"fields": fields}} if fields else {})
+    return resource | ({"schema": {"fields": fields}} if fields else {})
 
 
 def _fields(certificate: Certificate, table: str) -> list[dict[str, str]]:

@@ -66,10 +66,10 @@ class EnvelopesForm:
         """Names are those of the series; a suppressed one has none."""
         if private.rows is None:
             return names
-        found = [""] * private.original.n_series
+        names_of_all = [""] * private.original.n_series
         for row, name in zip(private.rows, names, strict=True):
-            found[row] = name
-        return found
+            names_of_all[row] = name
+        return names_of_all
 
     def counts(self, published: Envelopes, private: Private) -> CountsPart:
         """Groups are the series that share an envelope."""
@@ -201,9 +201,9 @@ def _group_sizes(envelopes: Envelopes) -> dict[str, int]:
 def _pattern_times(texts: tuple[str, ...], kind: Any) -> NDArray[Any] | None:
     """Instants as the certificate has them; raises if these are not instants."""
     try:
-        found = np.array(texts, dtype=kind)
+        times = np.array(texts, dtype=kind)
     except (ValueError, OverflowError):
-        found = None
-    if found is None or tuple(str(time) for time in found) != texts:
+        times = None
+    if times is None or tuple(str(time) for time in times) != texts:
         raise NotAPanelError(f"{FILE_NAME} has pattern_times that are not instants of the data's kind.")
-    return found if len(found) else None
+    return times if len(times) else None

@@ -226,9 +226,9 @@ class _Boxes(NamedTuple):
 
 def _ends(column: pl.Series, ranks: pl.Series) -> Numbers:
     """The ranks of those that are not missing, 0 for the others."""
-    found = np.zeros(len(column), dtype=np.int64)
-    found[column.is_not_null().to_numpy()] = ranks.to_numpy()
-    return found
+    ends = np.zeros(len(column), dtype=np.int64)
+    ends[column.is_not_null().to_numpy()] = ranks.to_numpy()
+    return ends
 
 
 def _refuse_coarse(published: EventTables, moved: pl.DataFrame) -> str | None:

@@ -49,8 +49,8 @@ class Facts:
     @property
     def guarantees(self) -> list[Mapping[str, Any]]:
         """The guarantees that the page shows."""
-        found = listed(self.certificate.get("guarantees"))[:MOST_CARDS]
-        return [guarantee for guarantee in found if isinstance(guarantee, Mapping)]
+        cards = listed(self.certificate.get("guarantees"))[:MOST_CARDS]
+        return [guarantee for guarantee in cards if isinstance(guarantee, Mapping)]
 
     @property
     def name(self) -> str:

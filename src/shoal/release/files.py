@@ -47,29 +47,29 @@ def part_numbers(files: Iterable[str]) -> list[int]:
 
 def files_by_part(files: Mapping[str, T]) -> dict[int, dict[str, T]]:
     """The tables of each part, in the order of their numbers; none if they are single files."""
-    found: dict[int, dict[str, T]] = {number: {} for number in part_numbers(files)}
+    by_part: dict[int, dict[str, T]] = {number: {} for number in part_numbers(files)}
     for name, file in files.items():
         if part := _PART.fullmatch(name):
-            found[int(part[2])][name] = file
-    return found
+            by_part[int(part[2])][name] = file
+    return by_part
 
 
 def table_of(name: str) -> str:
     """The table that a file is, or is a part of: `data` of `data-00003.parquet`."""
-    found = _PART.fullmatch(name)
-    return found[1] if found else name.partition(".")[0]
+    match = _PART.fullmatch(name)
+    return match[1] if match else name.partition(".")[0]
 
 
 def files_in(folder: Path) -> set[str]:
     """Every file in a folder and the folders in it, by its name from there; links are not followed."""
-    found: set[str] = set()
+    names: set[str] = set()
     for place, folders, files in os.walk(folder):
         here = Path(place).relative_to(folder)
         links = [name for name in folders if (Path(place) / name).is_symlink()]
-        found |= {(here / name).as_posix() for name in (*files, *links)}
+        names |= {(here / name).as_posix() for name in (*files, *links)}
         if not files and not folders and Path(place) != folder:
-            found.add(here.as_posix())  # an empty folder is something, too
-    return found
+            names.add(here.as_posix())  # an empty folder is something, too
+    return names
 
 
 FileFormat = Literal["parquet", "csv"]
@@ -133,10 +133,10 @@ def unreadable(path: Path) -> ReleaseError:
 
 def find_data(folder: Path, files: Mapping[str, Any], name: str = "data") -> Path:
     """The data file, or another table, among the files of a release in one part, or of one part."""
-    found = sorted(file for file in files if table_of(file) == name and file.endswith((".csv", ".parquet")))
-    if not found:
+    candidates = sorted(file for file in files if table_of(file) == name and file.endswith((".csv", ".parquet")))
+    if not candidates:
         raise ReleaseError(f"release.json names no {name} file.")
-    return folder / found[-1]
+    return folder / candidates[-1]
 
 
 def column_times(table: pa.Table) -> NDArray[Any]:

@@ -30,5 +30,5 @@ def form_of(published: Published | EventTables) -> Form[Any, Any]:
 
 
 def form_named(name: str) -> Form[Any, Any]:
-    """How a certificate says it was released."""
+    """The form of a release that a certificate names."""
     return next(form for form in _BY_TYPE.values() if form.name == name)

@@ -98,7 +98,7 @@ def release_candidate(
     scores
         Utility figures for the certificate, each with its meaning in words.
     risks
-        What attacks achieved, likewise.
+        What attacks achieved, each with its meaning.
     figures
         Aggregates for the report.
     measured
@@ -369,7 +369,7 @@ def _secrets(candidate: Proposed) -> dict[str, Any]:
 
 
 def _input(candidate: Proposed, guarantees: Sequence[Guarantee], key: bytes | None) -> cert.InputPart:
-    """What went in, and its digests under a key, if there is one."""
+    """The input, with its digests under a key if there is one."""
     exact = tells_exact_figures(guarantees)
     key = key if exact else None
     if isinstance(candidate, CandidateShards):

@@ -55,8 +55,8 @@ def read_published(path: Path, certificate: Certificate) -> Published | EventTab
     if len(parts) > 1:
         _refuse_large(certificate)
     form = form_named(certificate.form)
-    found = [form.read(path, part) for part in parts]
-    return found[0] if len(found) == 1 else join_published(found, names=True)
+    parts_read = [form.read(path, part) for part in parts]
+    return parts_read[0] if len(parts_read) == 1 else join_published(parts_read, names=True)
 
 
 class ShardedRelease(Release):

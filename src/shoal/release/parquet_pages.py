@@ -194,8 +194,8 @@ def _unpacked(packed: bytes, n_bytes: int, codec: str) -> bytes:
         raise NotAPanelError("has a larger dictionary than any library writes")
     if codec == "UNCOMPRESSED":
         return packed
-    found: bytes = pa.decompress(packed, decompressed_size=n_bytes, codec=codec.lower(), asbytes=True)
-    return found
+    unpacked: bytes = pa.decompress(packed, decompressed_size=n_bytes, codec=codec.lower(), asbytes=True)
+    return unpacked
 
 
 def _texts(plain: bytes, n_values: int) -> list[bytes]:
@@ -254,14 +254,14 @@ def _list(content: mmap.mmap, at: int, depth: int) -> tuple[list[Any], int]:
         raise ValueError
     head = content[at]
     length, at = _unsigned(content, at + 1) if head >> 4 == 15 else (head >> 4, at + 1)
-    found = []
+    items = []
     for _ in range(length):
         if head & 15 in (1, 2):  # in a list, a truth value takes a byte
             value, at = content[at] == 1, at + 1
         else:
             value, at = _value(content, at, head & 15, depth)
-        found.append(value)
-    return found, at
+        items.append(value)
+    return items, at
 
 
 def _whole(content: mmap.mmap, at: int) -> tuple[int, int]:

@@ -33,7 +33,7 @@ SECRETS = "shoal.secrets"
 """Where the map keeps seeds and the key of the input's digests, as JSON in its metadata."""
 
 SECRETS_FILE = "_secrets.json"
-"""The same for a map in parts; readers of Parquet folders skip names with this prefix."""
+"""Where a map in parts keeps them; readers of Parquet folders skip names with this prefix."""
 
 INPUT_KEY = "input_key"
 
@@ -91,10 +91,10 @@ def read_secrets(kept: Path) -> dict[str, Any]:
     """What is kept with a map, a file or a folder of parts: seeds and the key of the input's digests."""
     try:
         if kept.is_dir():
-            found = json.loads((kept / SECRETS_FILE).read_bytes())
+            secrets = json.loads((kept / SECRETS_FILE).read_bytes())
         else:
-            found = json.loads((pq.read_schema(kept).metadata or {}).get(SECRETS.encode(), b"{}"))
-        return found if isinstance(found, dict) else {}
+            secrets = json.loads((pq.read_schema(kept).metadata or {}).get(SECRETS.encode(), b"{}"))
+        return secrets if isinstance(secrets, dict) else {}
     except (OSError, ValueError, pa.ArrowException):
         return {}
 
@@ -235,8 +235,8 @@ def read_measured(private: Path, files: Mapping[str, Any]) -> dict[str, Any]:
     path = _measured_file(private, data_digest(files))
     if not path.is_file():
         return {}
-    found: dict[str, Any] = json.loads(path.read_bytes())
-    return found
+    measured: dict[str, Any] = json.loads(path.read_bytes())
+    return measured
 
 
 def _measured_file(private: Path, data_sha256: str) -> Path:

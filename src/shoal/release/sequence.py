@@ -110,14 +110,14 @@ def _promised(certificate: Certificate) -> tuple[list[SequenceGuarantee], str]:
 
 def _overlaps(covered: list[tuple[str, str, str]]) -> list[str]:
     """Releases of the same instants."""
-    found = []
+    notes = []
     reach: tuple[str, str, str] | None = None  # the release so far that ends last
     for release in sorted(covered, key=lambda entry: _when(entry[0])):
         if reach is not None and _when(release[0]) <= _when(reach[1]):
-            found.append(f"{reach[2]} and {release[2]} cover the same instants; what is published is never corrected")
+            notes.append(f"{reach[2]} and {release[2]} cover the same instants; what is published is never corrected")
         if reach is None or _when(release[1]) > _when(reach[1]):
             reach = release
-    return found
+    return notes
 
 
 def _when(instant: str) -> tuple[int, str]:

@@ -85,26 +85,26 @@ def _fits(public: bytes, value: bytes, message: bytes) -> bool:
 def _private_key(path: Path) -> Ed25519PrivateKey:
     passphrase = os.environ.get(PASSPHRASE)
     try:
-        found = load_pem_private_key(_read(path), None if passphrase is None else passphrase.encode())
+        private_key = load_pem_private_key(_read(path), None if passphrase is None else passphrase.encode())
     except TypeError:
         way = "Unset" if passphrase else "Set"
         wrong = "is not encrypted, but a passphrase was given" if passphrase else "is encrypted"
         raise ParameterError(f"The signing key {str(path)!r} {wrong}. {way} {PASSPHRASE}.") from None
     except (ValueError, UnsupportedAlgorithm):
         raise ParameterError(_unfit(path, "private")) from None
-    if not isinstance(found, Ed25519PrivateKey):
+    if not isinstance(private_key, Ed25519PrivateKey):
         raise ParameterError(_unfit(path, "private"))
-    return found
+    return private_key
 
 
 def _public_key(path: Path) -> bytes:
     try:
-        found = load_pem_public_key(_read(path))
+        public_key = load_pem_public_key(_read(path))
     except (ValueError, UnsupportedAlgorithm):
         raise ParameterError(_unfit(path, "public")) from None
-    if not isinstance(found, Ed25519PublicKey):
+    if not isinstance(public_key, Ed25519PublicKey):
         raise ParameterError(_unfit(path, "public"))
-    return found.public_bytes_raw()
+    return public_key.public_bytes_raw()
 
 
 def _read(path: Path) -> bytes:

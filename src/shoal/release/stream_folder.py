@@ -113,10 +113,10 @@ class StreamFindings:
         self._account.first_number = said.first
         self._look_at_names(lines)
         for line in lines:
-            found = list(self._look_at(line))
-            if found and self._n_wrong < _MOST_NAMED:
-                self.findings += found
-            self._n_wrong += bool(found)
+            wrong = list(self._look_at(line))
+            if wrong and self._n_wrong < _MOST_NAMED:
+                self.findings += wrong
+            self._n_wrong += bool(wrong)
         if self._n_wrong > _MOST_NAMED:
             self.findings.append(f"{self._n_wrong - _MOST_NAMED} more snapshot(s) are wrong")
         if not self.findings:
@@ -211,12 +211,12 @@ class StreamFindings:
 def look_at_stream(folder: Path, certificate: Certificate) -> tuple[StreamFindings, Certificate]:
     """What is wrong in the folder of a stream; examined again if the stream published meanwhile."""
     for _ in range(_TRIES):
-        found = StreamFindings(folder, certificate)
+        findings = StreamFindings(folder, certificate)
         now = read_certificate(folder)
-        if not found.findings or now is None or now.seal == certificate.seal:
+        if not findings.findings or now is None or now.seal == certificate.seal:
             break
         certificate = now
-    return found, certificate
+    return findings, certificate
 
 
 def stream_notes(certificate: Certificate) -> tuple[str, ...]:

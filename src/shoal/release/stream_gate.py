@@ -116,24 +116,24 @@ class StreamGate:
     def admit(self, snapshots: Sequence[PublishedSnapshot]) -> AdmittedSnapshots:
         """Write snapshots to a temporary place and check what was written."""
         asides: list[Aside] = []
-        found: list[_Examined] = []
+        examined: list[_Examined] = []
         try:
             for snapshot in snapshots:
                 written = write_snapshot(self._folder, snapshot, self._format)
                 asides += written.asides
                 digests = {name: cert.FilePart(sha256=digest, bytes=n) for name, (digest, n) in written.digests.items()}
                 self._lint([aside.path for aside in written.asides])
-                found.append(_Examined.of(snapshot.number, written.tables, digests, snapshot.further))
-            verdicts = self._check(found)
+                examined.append(_Examined.of(snapshot.number, written.tables, digests, snapshot.further))
+            verdicts = self._check(examined)
         except BaseException:
             for aside in asides:
                 aside.path.unlink(missing_ok=True)
             raise
-        return _admitted(asides, found, verdicts)
+        return _admitted(asides, examined, verdicts)
 
     def admit_in_place(self, quasi: tuple[str, ...], sensitive: str) -> AdmittedSnapshots:
         """Check what others have written here as Parquet since the end of the index."""
-        found: list[_Examined] = []
+        examined: list[_Examined] = []
         number = self.first_number + self._index.account.n_snapshots
         while (data := self._folder / f"data-{number:08d}.parquet").exists():
             apart = self._folder / f"sensitive-{number:08d}.parquet"
@@ -142,9 +142,9 @@ class StreamGate:
             tables = EventTables(records, counts[0] if counts else None, quasi, sensitive)
             digests = {path.name: cert.digest_file(path) for path in paths}
             self._lint(paths)
-            found.append(_Examined.of(number - 1, tables, digests))
+            examined.append(_Examined.of(number - 1, tables, digests))
             number += 1
-        return _admitted([], found, self._check(found))
+        return _admitted([], examined, self._check(examined))
 
     def _check(self, found: Sequence[_Examined]) -> tuple[Verdict, ...]:
         """The verdicts on snapshots as read back; one that does not keep a promise is refused with the others."""
@@ -225,7 +225,7 @@ class StreamGate:
                 sync(self._folder / name)
 
     def close(self) -> None:
-        """Give the index back."""
+        """Close the index."""
         self._index.close()
 
 

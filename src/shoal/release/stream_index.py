@@ -94,7 +94,7 @@ class Account:
     """Up to two different lengths of time between snapshots."""
 
     def add(self, line: SnapshotLine) -> None:
-        """One more snapshot."""
+        """Add one snapshot."""
         self.n_snapshots += 1
         if line.time is None:
             return
@@ -106,7 +106,7 @@ class Account:
         self.first, self.last = line.time if self.first is None else self.first, line.time
 
     def counts(self, suppressed: int) -> cert.CountsPart:
-        """As a certificate has them."""
+        """The counts in the form of a certificate."""
         sizes = dict(sorted(self.groups.items(), key=lambda pair: int(pair[0])))
         if not sizes:
             return cert.CountsPart(
@@ -116,7 +116,7 @@ class Account:
         return count_groups(sizes, "instants", events=self.events, snapshots=self.n_with_events, suppressed=suppressed)
 
     def time(self, kind: str, timezone: str | None) -> cert.TimePart:
-        """Which instants are covered; `kind` is the type of numpy's that the numbers are."""
+        """Which instants are covered; `kind` is the numpy type of the numbers."""
         if self.first is None or self.last is None:
             return cert.TimePart(first="", last="", step=None, timezone=timezone)
         whole = time_part(np.array([self.first, self.last]).astype(kind), timezone)
@@ -144,7 +144,7 @@ class Index:
             self._count(line)
 
     def append(self, lines: Iterable[SnapshotLine]) -> None:
-        """Some more snapshots."""
+        """Append further snapshots."""
         if self._descriptor is None:  # not before the state of this folder is saved
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             os.ftruncate(self._descriptor, self._size)
@@ -161,7 +161,7 @@ class Index:
 
     @property
     def part(self) -> cert.FilePart:
-        """Its digest."""
+        """The digest of the index."""
         return cert.FilePart(sha256=self._digest.copy().hexdigest(), bytes=self._size)
 
     def sync(self) -> None:
@@ -170,14 +170,14 @@ class Index:
             os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
 
 
 def read_index(folder: Path) -> list[SnapshotLine]:
     """The lines of a folder's index up to the first damaged one, which a lost disk may leave."""
-    found: list[SnapshotLine] = []
+    lines: list[SnapshotLine] = []
     with suppress(FileNotFoundError, ValueError):
-        found.extend(read_lines((folder / INDEX_FILE).read_bytes()))
-    return found
+        lines.extend(read_lines((folder / INDEX_FILE).read_bytes()))
+    return lines

@@ -114,11 +114,11 @@ class ValuesForm:
         """Names are those of the series; several if it was cut into slices, none if it was not drawn."""
         if private.stands_for is None:
             return names
-        found: list[list[str]] = [[] for _ in range(private.original.n_series)]
+        names_of_all: list[list[str]] = [[] for _ in range(private.original.n_series)]
         for row, name in zip(private.stands_for, names, strict=True):
             if row >= 0:
-                found[row].append(name)
-        return [" ".join(several) for several in found]
+                names_of_all[row].append(name)
+        return [" ".join(several) for several in names_of_all]
 
     def counts(self, published: Panel, private: Private) -> CountsPart:
         """Groups are the series published alike, or those published alike at an instant."""
@@ -246,8 +246,8 @@ def _sizes(rows: NDArray[np.float64], subjects: NDArray[np.int64]) -> NDArray[np
 
 def tally(sizes: NDArray[np.int64]) -> dict[str, int]:
     """How many groups there are of each size."""
-    found, times = np.unique(sizes, return_counts=True)
-    return {str(size): int(count) for size, count in zip(found, times, strict=True)}
+    different, times = np.unique(sizes, return_counts=True)
+    return {str(size): int(count) for size, count in zip(different, times, strict=True)}
 
 
 def count_groups(sizes: dict[str, int], grouped: Grouped = "series", **counts: int) -> CountsPart:

@@ -151,7 +151,7 @@ def examine(
     key: str | Path | None = None,
     lint_follows: bool = False,
 ) -> tuple[Verification, Published | EventTables | None]:
-    """The same, and the published data, if it can be read and is in one part.
+    """Like `verify`, but also gives the published data, if it can be read and is in one part.
 
     `lint_follows`: names, and what files carry besides their rows, are left to the lint, which a publisher may
     overrule.
@@ -176,17 +176,17 @@ def examine(
             bare = certificate.model_copy(update={"files": {}})
             looked = run_on(used, [part.files for part in parts], partial(_see, path, bare, lint_follows))
             findings += _over_all(used, path, certificate, parts, looked)
-    found = _concluded(certificate, findings, looked, today or date.today())
-    return replace(found, notes=(*found.notes, *([] if findings else signature_notes(certificate, key)))), published
+    outcome = _concluded(certificate, findings, looked, today or date.today())
+    return replace(outcome, notes=(*outcome.notes, *([] if findings else signature_notes(certificate, key)))), published
 
 
 def _verified_stream(path: Path, certificate: Certificate, key: str | Path | None) -> Verification:
     """A folder of snapshots that were published one by one."""
-    found, certificate = look_at_stream(path, certificate)
-    findings, verdicts = (*found.findings, *signature_findings(certificate, key)), found.verdicts
+    stream, certificate = look_at_stream(path, certificate)
+    findings, verdicts = (*stream.findings, *signature_findings(certificate, key)), stream.verdicts
     if not findings and not verdicts and certificate.counts.snapshots:
         findings = (f"{FILE_NAME} names no guarantee that can be checked from here",)
-    not_judged = found.not_judged if verdicts else (*found.not_judged, "anything, as no event is published yet")
+    not_judged = stream.not_judged if verdicts else (*stream.not_judged, "anything, as no event is published yet")
     return Verification(findings, verdicts, stream_notes(certificate), not_judged, unchecked_parts(certificate))
 
 
@@ -213,12 +213,12 @@ class PublishedCounts:
 
     @property
     def n_groups(self) -> int:
-        """Of profiles, how many there are."""
+        """Number of profiles."""
         return self.n_series
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Of profiles, how many subjects they have in all."""
+        """The subjects of all profiles, as one number."""
         return np.array([self.n_members])
 
     def __add__(self, other: PublishedCounts) -> PublishedCounts:
@@ -231,7 +231,7 @@ class PublishedCounts:
 
 
 def _see(path: Path, bare: Certificate, lint_follows: bool, number: int, files: dict[str, FilePart]) -> Seen:
-    """A part among others: its findings say which it is."""
+    """Examine one of several parts; its findings name the part."""
     seen, _ = _look_at(path, bare.model_copy(update={"files": files}), lint_follows)
     name = find_data(Path(), files).name
     named = tuple(found if name in found else f"{name}: {found}" for found in seen.findings)
@@ -308,16 +308,16 @@ def _over_all(
 def _names_in(path: Path, key: str, number: int, name: str) -> list[str]:
     """The different names in the data of a part."""
     if name.endswith(".csv"):
-        found = pl.read_csv(path / name, columns=[key], infer_schema=False, glob=False)[key]
+        column = pl.read_csv(path / name, columns=[key], infer_schema=False, glob=False)[key]
     else:
         # From the dictionary: a name occurs in as many rows as there are instants.
         codes = pq.read_table(path / name, columns=[key], partitioning=None, read_dictionary=[key])[key]
-        found = pl.Series(pl.from_arrow(codes.unique()))
-    return list(found.unique().cast(pl.String))
+        column = pl.Series(pl.from_arrow(codes.unique()))
+    return list(column.unique().cast(pl.String))
 
 
 def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[Seen], today: date) -> Verification:
-    """What all parts amount to, compared with what the certificate says."""
+    """The conclusion from all parts, compared with what the certificate says."""
     wrong = [seen for seen in looked if seen.findings]
     findings += [found for seen in wrong[:_MOST_NAMED] for found in seen.findings]
     if wrong[_MOST_NAMED:]:
@@ -378,7 +378,7 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
 
 
 def _size_findings(certificate: Certificate, looked: Sequence[Seen]) -> list[str]:
-    """Groups that differ from the certificate's counts. If a guarantee fails, other sizes are no news."""
+    """Groups that differ from the certificate's counts. If a guarantee fails, different sizes are expected."""
     if any(seen.sizes is None for seen in looked):
         return []
     sizes: Counter[str] = Counter()

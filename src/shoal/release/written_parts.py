@@ -118,12 +118,12 @@ class WritePart:
             files={table.name: None for table in tables},
         )
         try:
-            found = form.read(place, draft)
+            read_back = form.read(place, draft)
         except NotAPanelError as error:
             raise GuaranteeNotMetError(
                 f"The written release does not verify: {error}. Nothing was published."
             ) from None
-        findings = lint(Written(place, candidate, found, self.guarantees, names, self.began))
+        findings = lint(Written(place, candidate, read_back, self.guarantees, names, self.began))
         files: dict[str, cert.FilePart] = {}
         for table in tables:
             name = part_name(table.name, number if self.in_parts else None)

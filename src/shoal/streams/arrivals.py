@@ -217,7 +217,7 @@ class Arrivals:
         return self._open, facts
 
     def restore(self, rows: pl.DataFrame | None, facts: dict[str, Any]) -> None:
-        """Continue from a state. Raises ValueError or TypeError if it is none."""
+        """Continue from a state. Raises ValueError or TypeError if it is not one."""
         self.kind = TimeKind(facts["kind"])
         self.types = None if facts["types"] is None else tuple(facts["types"])
         self.position = Position(*facts["position"])

@@ -31,7 +31,7 @@ class Source:
         """The block is on disk and need not be sent again. Called in order, from another thread."""
 
     def close(self) -> None:
-        """Give back what is held open, if anything is."""
+        """Release what is held open, if anything is."""
 
 
 @dataclass(frozen=True)

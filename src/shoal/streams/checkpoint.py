@@ -195,7 +195,7 @@ class BlockLog:
         Raises ReleaseError if a record is damaged or lacks one of these columns.
         """
         content = self._path.read_bytes()
-        found: list[Block | None] = []
+        blocks: list[Block | None] = []
         start = 0
         while start + _HEAD.size <= len(content):
             length, check = _HEAD.unpack_from(content, start)
@@ -211,11 +211,11 @@ class BlockLog:
                 raise damaged(self._folder) from None
             if block is not None and not block.has(columns):
                 raise damaged(self._folder)
-            found.append(block)
+            blocks.append(block)
             start = end
         os.ftruncate(self._descriptor, start)
         self.size = start
-        return found
+        return blocks
 
     def remove_others(self) -> None:
         """Remove the logs of other checkpoints."""

@@ -36,7 +36,7 @@ class Delivery:
     Parameters
     ----------
     receiver
-        Where to.
+        Where to send.
     folder
         Where snapshots are published, as Parquet.
     stream

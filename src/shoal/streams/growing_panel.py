@@ -1,4 +1,4 @@
-"""What every operator on a panel that grows has: stretches in the order of time, members, and who is waiting."""
+"""What all operators on a growing panel have in common: stretches in the order of time, members, and who is waiting."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class GrowingPanel(ABC):
         return candidate
 
     def _refuse(self, present: Panel) -> None:
-        """Raise where a stretch cannot be one of this panel."""
+        """Raise if a stretch cannot belong to this panel."""
         before = (
             self._subjects[self._series[name]] != subject
             for name, subject in zip(names_of(present), subjects_of(present), strict=True)
@@ -137,11 +137,11 @@ class GrowingPanel(ABC):
 
     @abstractmethod
     def _place(self, present: Panel) -> None:
-        """Make members of the newcomers, if they are enough."""
+        """Make the newcomers members, if there are enough of them."""
 
     @abstractmethod
     def _candidate(self, present: Panel, number: int) -> Candidate | None:
-        """What is published of a stretch, by the members there were then."""
+        """What is published of a stretch, for the members there were then."""
 
     @abstractmethod
     def _judge(self, candidate: Candidate) -> str:
@@ -160,7 +160,7 @@ class GrowingPanel(ABC):
         self._waiting -= {names[row] for row in rows}
 
     def _newcomers(self, present: Panel) -> NDArray[np.int64]:
-        """The rows that are no members."""
+        """The rows that are not members."""
         return np.array([row for row, name in enumerate(names_of(present)) if name not in self._series], dtype=np.int64)
 
     def take_back(self) -> None:
@@ -183,7 +183,7 @@ class GrowingPanel(ABC):
 
     @abstractmethod
     def _recall(self) -> None:
-        """Take what `_remember` kept."""
+        """Restore what `_remember` kept."""
 
     def knows(self, panel: Panel) -> bool:
         """Whether this stretch was pushed before; refused if it has other readings now."""
@@ -218,7 +218,7 @@ class GrowingPanel(ABC):
             )
 
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
-        """The members and what is known of each, and all the rest as JSON: enough to go on elsewhere. No readings.
+        """The members and what is known of each, and all the rest as JSON: enough to continue elsewhere. No readings.
 
         Both are as private as the identifiers.
         """
@@ -236,7 +236,7 @@ class GrowingPanel(ABC):
 
     @classmethod
     def restored(cls, method: Any, rows: pl.DataFrame, facts: Mapping[str, Any]) -> Self:
-        """The operator whose state this was; the method must be the one it had.
+        """Restore the operator from its state; the method must be the one it had.
 
         A state whose members do not keep the promise, or are not those that were published, is refused.
         """

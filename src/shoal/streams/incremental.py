@@ -127,7 +127,7 @@ class IncrementalMicroaggregation(GrowingPanel):
         self._add(present, rows)
 
     def _candidate(self, present: Panel, number: int) -> Candidate | None:
-        """The aggregates of the cells there were then."""
+        """The aggregates of the cells that existed then."""
         then = np.flatnonzero(self._since <= number)  # the first ones: cells are never taken away or changed
         if not len(then):
             return None

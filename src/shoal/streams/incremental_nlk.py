@@ -113,7 +113,7 @@ class IncrementalNLK(GrowingPanel):
             )
 
     def _place(self, present: Panel) -> None:
-        """Newcomers with all readings begin together, if they are enough."""
+        """Newcomers with all readings begin together, if there are enough of them."""
         rows = self._newcomers(present)
         whole = rows[~np.isnan(present.rows[rows]).any(axis=1)]
         begin = whole if len(whole) >= self._method.k else whole[:0]
@@ -123,7 +123,7 @@ class IncrementalNLK(GrowingPanel):
         self._add(present, begin)
 
     def _candidate(self, present: Panel, number: int) -> Candidate | None:
-        """Groups of those members who are there with all readings."""
+        """Groups of the members who have all readings."""
         k, n_then = int(self._method.k), int(np.count_nonzero(self._since <= number))
         places = np.array([self._series.get(name, n_then) for name in names_of(present)], dtype=np.int64)
         there = np.flatnonzero((places < n_then) & ~np.isnan(present.rows).any(axis=1))

@@ -36,7 +36,7 @@ class Growth:
     Parameters
     ----------
     operator
-        Who is published how.
+        Who is published, and how.
     settings
         The settings it was started with.
     releases

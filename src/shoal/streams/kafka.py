@@ -32,7 +32,7 @@ class KafkaSource(Source):
     position
         What is consumed already.
     follow
-        Whether to wait for further messages until a stop is asked for; otherwise what is there now is read.
+        Whether to wait for further messages until a stop is requested; otherwise what exists now is read.
     """
 
     def __init__(self, topic: Topic, columns: Sequence[str], position: Position, *, follow: bool = False) -> None:
@@ -137,12 +137,12 @@ class KafkaDelivery:
     def _read_on(self, consumer: Any, place: Any) -> bytes | None:
         """The last message after an offset."""
         consumer.assign([place])
-        found: bytes | None = None
+        content: bytes | None = None
         while (message := consumer.poll(_PATIENCE)) is not None:
             if message.error() is None:
-                found = message.value()
+                content = message.value()
             elif message.error().code() == self._kafka.KafkaError._PARTITION_EOF:
-                return found
+                return content
         raise InputError(f"{self._topic.text} does not answer.")
 
     def send(self, content: bytes) -> None:

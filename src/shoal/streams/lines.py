@@ -44,7 +44,7 @@ class Lines(Source):
         self, descriptor: int, columns: Sequence[str], position: Position, *, skip: bool = True, goes_on: bool = False
     ) -> None:
         self._descriptor = descriptor
-        with suppress(OSError, AttributeError):  # no pipe, or not on Linux
+        with suppress(OSError, AttributeError):  # not a pipe, or not on Linux
             fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _BLOCK)
         self._columns = list(columns)
         self._position = position

@@ -44,7 +44,7 @@ class MqttSource(Source):
     position
         What is consumed already.
     follow
-        Whether to wait for further messages until a stop is asked for.
+        Whether to wait for further messages until a stop is requested.
     """
 
     def __init__(

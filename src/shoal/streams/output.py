@@ -162,19 +162,19 @@ class WrittenSnapshot:
 def write_snapshot(folder: Path, snapshot: PublishedSnapshot, file_format: FileFormat) -> WrittenSnapshot:
     """Write the tables of a snapshot to temporary files and read them back; the names count from 1."""
     asides: list[Aside] = []
-    found: dict[str, pl.DataFrame] = {}
+    tables_read: dict[str, pl.DataFrame] = {}
     digests: dict[str, tuple[str, int]] = {}
     for name, table in published_tables(snapshot.tables).items():
         place = folder / f"{name}-{snapshot.number + 1:08d}.{file_format}"
         content = _to_bytes(table, file_format)
         asides.append(write_aside(place, content))
-        found[name] = _read_back(asides[-1].path, file_format, table.schema)
-        if not found[name].equals(table):
+        tables_read[name] = _read_back(asides[-1].path, file_format, table.schema)
+        if not tables_read[name].equals(table):
             for written in asides:
                 written.path.unlink()
             raise ReleaseError(f"{place.name} does not read back as it was written. Nothing of it was published.")
         digests[place.name] = (hashlib.sha256(content).hexdigest(), len(content))
-    tables = replace(snapshot.tables, records=found["data"], counts=found.get("sensitive"))
+    tables = replace(snapshot.tables, records=tables_read["data"], counts=tables_read.get("sensitive"))
     return WrittenSnapshot(snapshot.number, tuple(asides), tables, digests)
 
 

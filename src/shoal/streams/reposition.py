@@ -22,7 +22,7 @@ from shoal.model.names import value_of
 
 @dataclass(frozen=True, eq=False)
 class PublishedSnapshot:
-    """What may leave now.
+    """A snapshot that may be published now.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class RepositionStream:
     Parameters
     ----------
     method
-        What to do. Without a seed, one is drawn once and becomes part of the state.
+        The method. Without a seed, one is drawn once and becomes part of the state.
     time, sensitive, quasi
         Columns of the snapshots.
     subject
@@ -209,7 +209,7 @@ class RepositionStream:
     def restored(
         cls, method: Reposition, rows: pl.DataFrame, facts: dict[str, Any], no_events: pl.DataFrame | None = None
     ) -> RepositionStream:
-        """The stream whose state this was; the method must be the one it had, and so must the columns of snapshots.
+        """Restore the stream from its state; the method and the columns of snapshots must be those it had.
 
         A state that was changed is refused with ValueError: it could fail later, or publish who was published before.
         """

@@ -34,7 +34,7 @@ class Topic:
 
     @staticmethod
     def parse(text: str) -> Topic | None:
-        """The topic of an address; None if it is none."""
+        """The topic of an address; None if it is not one."""
         kind, mark, _ = text.partition("://")
         if not mark or kind not in _PORTS:
             return None

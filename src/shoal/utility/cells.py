@@ -19,7 +19,7 @@ Figures = Callable[[Floats, Floats], Mapping[str, Floats]]
 CELLS = 2_000_000  # processed at a time, about 16 MB
 
 FAIR_SAMPLE = 5000
-"""A number of series that is enough for means and models of all."""
+"""A sample of series that is large enough for means and models of all."""
 
 
 def tally_pairs(original: Panel, published: Panel, figures: Figures) -> Tally:

@@ -123,11 +123,11 @@ class CorrelationLoss(Measure):
     def _changes(self, before: Floats, after: Floats, means: tuple[Floats, Floats] | None = None) -> Floats:
         """Changes of all coefficients of these series, and of their means if given."""
         sides = ((before, after), means or (before, after))
-        found = []
+        changes = []
         for channel in range(before.shape[2]):
             one, other = (self._coefficients(x[:, :, channel], y[..., channel]) for x, y in zip(*sides, strict=True))
-            found.append(np.abs(one - other).ravel())
-        return np.concatenate(found)
+            changes.append(np.abs(one - other).ravel())
+        return np.concatenate(changes)
 
     def _coefficients(self, x: Floats, y: Floats) -> Floats:
         """All coefficients of one channel (series, instants); y is the same series or the mean of all."""
@@ -147,13 +147,13 @@ def autocorrelations(x: Floats, lags: int) -> Floats:
     """Correlation of each row with itself 1, 2, … instants later, (lags, rows)."""
     x, has = _standardized(x)
     squares = x**2
-    found = np.empty((lags, len(x)))
+    result = np.empty((lags, len(x)))
     for lag in range(1, lags + 1):
         early, late = slice(None, -lag), slice(lag, None)
         products = ((has, has), (x, has), (has, x), (x, x), (squares, has), (has, squares))
         sums = (np.einsum("rt,rt->r", one[:, early], other[:, late]) for one, other in products)
-        found[lag - 1] = _coefficients(*sums)
-    return found
+        result[lag - 1] = _coefficients(*sums)
+    return result
 
 
 def _standardized(x: Floats) -> tuple[Floats, Floats]:

@@ -103,8 +103,8 @@ def likeness(grouped: Grouped, chosen: NDArray[np.int64]) -> NDArray[np.float64]
 def _largest(
     mine: Floats, scattered: Floats, numbers: NDArray[np.int64], means: Floats, scatter: Floats
 ) -> NDArray[np.float64]:
-    """The same, also with gaps, which scikit-learn does not offer; `numbers` are their own positions among the others,
-    or -1."""
+    """`likeness`, also with gaps, which scikit-learn does not offer; `numbers` are their own positions among the
+    others, or -1."""
 
     def reduce(distances: NDArray[np.float64], first: int) -> NDArray[np.float64]:
         rows = slice(first, first + len(distances))

@@ -55,8 +55,8 @@ class Days:
     @property
     def weekday(self) -> NDArray[np.int64]:
         """The place of each day in the week: from Monday, or from the first day if times are numbers."""
-        found: NDArray[np.int64] = (self.numbers + (_MONDAY if self.by_clock else 0)) % 7
-        return found
+        weekdays: NDArray[np.int64] = (self.numbers + (_MONDAY if self.by_clock else 0)) % 7
+        return weekdays
 
 
 def days_of(panel: Panel, per_day: int | None, *, name: str, least: int = 1) -> Days:
@@ -90,12 +90,12 @@ def days_of(panel: Panel, per_day: int | None, *, name: str, least: int = 1) -> 
     numbers, day = np.unique(since // length, return_inverse=True)
     slot = np.unique(since % length // step, return_inverse=True)[1]
     hours: NDArray[np.float64] = (since % length).astype(np.float64) * (24.0 / length)
-    found = Days(day, slot, hours, numbers, length // step, by_clock)
-    if found.n_days * found.n_slots > 4 * len(times):
+    days = Days(day, slot, hours, numbers, length // step, by_clock)
+    if days.n_days * days.n_slots > 4 * len(times):
         raise ParameterError(
             f"{name} needs even steps, and this panel has uneven ones. Read it with align='resample:1h'."
         )
-    return found
+    return days
 
 
 def check_per_day(per_day: int | None) -> None:

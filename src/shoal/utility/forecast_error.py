@@ -136,13 +136,13 @@ class ForecastError(Measure):
 def _targets(days: Days, first: int, end: int, *, sees_weeks: bool) -> NDArray[np.int64]:
     """Days to forecast from `first` to before `end`, each with its day before and that of a week ago: (targets, 3)."""
     place = {int(number): at for at, number in enumerate(days.numbers)}
-    found = []
+    targets = []
     for at in range(first, end):
         number = int(days.numbers[at])
         before, week = place.get(number - 1), place.get(number - 7)
         if before is not None and (week is not None or not sees_weeks):
-            found.append((at, before, week if week is not None and sees_weeks else -1))
-    return np.array(found, dtype=np.int64).reshape(-1, 3)
+            targets.append((at, before, week if week is not None and sees_weeks else -1))
+    return np.array(targets, dtype=np.int64).reshape(-1, 3)
 
 
 def _rows(panel: Panel, days: Days, targets: NDArray[np.int64]) -> Iterator[Floats]:
@@ -206,12 +206,12 @@ def _learn(panel: Panel, days: Days, targets: NDArray[np.int64], ridge: float) -
         by_slot = moved.transpose(1, 2, 0, 3)
         products += by_slot @ by_slot.swapaxes(2, 3)
     assert anchor is not None
-    found = np.full((_WIDTH, *shape), np.nan)
+    coefficients = np.full((_WIDTH, *shape), np.nan)
     for place in zip(*np.nonzero(n), strict=True):
         at = (slice(None), *place)
         centred = products[place] - np.outer(sums[at], sums[at]) / n[place]
-        found[at] = _coefficients(centred, anchor[at] + sums[at] / n[place], float(n[place]), ridge)
-    return found
+        coefficients[at] = _coefficients(centred, anchor[at] + sums[at] / n[place], float(n[place]), ridge)
+    return coefficients
 
 
 def _coefficients(products: Floats, means: Floats, n: float, ridge: float) -> Floats:

@@ -1,4 +1,4 @@
-"""How far off the part of a series is that matters to someone."""
+"""The error of the part of a series that matters to someone."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _with_channels(x: Floats) -> Floats:
 
 
 def _by_neighbours(seen: Floats, there: Booleans, asked: Floats, n_neighbours: int) -> Booleans:
-    """What most of the nearest say (series, channels)."""
+    """The answer of most of the nearest (series, channels)."""
     from scipy.spatial.distance import cdist
 
     if seen.shape[1] == 0:  # the first instant: all are equally near

@@ -159,8 +159,8 @@ class _AskedQueryError(QueryError):
 
     def tally(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Tally:
         """What each query finds in one shard."""
-        found = ask(self.queries, original, published, rows=rows)
-        return Tally({name: Moments.of(getattr(found, name)[None]) for name in _COUNTED})
+        answers = ask(self.queries, original, published, rows=rows)
+        return Tally({name: Moments.of(getattr(answers, name)[None]) for name in _COUNTED})
 
     def score(self, tally: Tally) -> Score:
         """Their error over all shards."""

@@ -90,5 +90,5 @@ def seasonality(curves: Floats, labels: NDArray[np.int64]) -> Floats:
     total = np.nansum((curves - everything) ** 2, axis=1)
     left = np.nansum((curves - means_by(labels, curves)[:, labels]) ** 2, axis=1)
     varies = total > _NOTHING * np.nansum(curves**2, axis=1)
-    found: Floats = np.where(varies, 1.0 - left / np.where(varies, total, 1.0), 0.0)
-    return np.clip(found, 0.0, 1.0)
+    shares: Floats = np.where(varies, 1.0 - left / np.where(varies, total, 1.0), 0.0)
+    return np.clip(shares, 0.0, 1.0)

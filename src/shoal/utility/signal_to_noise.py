@@ -88,5 +88,5 @@ def decibel(signal: Floats, noise: Floats) -> Floats:
     # Unchanged values have noise exactly 0; logarithms are taken separately because a quotient may overflow.
     large, small = (np.log10(power, out=np.full(power.shape, -np.inf), where=power > 0.0) for power in (signal, noise))
     ratio = np.subtract(large, small, out=np.full(signal.shape, np.inf), where=noise > 0.0)
-    found: Floats = np.clip(10.0 * ratio, -MOST, MOST)
-    return found
+    decibels: Floats = np.clip(10.0 * ratio, -MOST, MOST)
+    return decibels

@@ -141,9 +141,9 @@ class Nearness(Tally):
         inside = self.own / np.maximum(self.n_own - 1, 1)
         defined = (self.n_own > 1) & np.isfinite(self.nearest)
         larger = np.maximum(inside, self.nearest)
-        found: Floats = np.zeros(len(inside))
-        np.divide(self.nearest - inside, larger, out=found, where=defined & (larger > 0.0))
-        return found
+        values: Floats = np.zeros(len(inside))
+        np.divide(self.nearest - inside, larger, out=values, where=defined & (larger > 0.0))
+        return values
 
 
 def silhouettes(grouped: Grouped, positions: NDArray[np.int64]) -> Floats:

@@ -1,4 +1,4 @@
-"""Rows of a table into series, where the rows are."""
+"""Reading of tables into series on an engine, where the rows are stored."""
 
 from shoal.engines.reading.panel import read_series, read_source
 

@@ -1,8 +1,8 @@
-"""A table that is stored by series: each is assembled where its rows lie, and few of them travel.
+"""Tables stored by series: each series is assembled where its rows are, and few rows travel.
 
-Rows of a series that lie next to each other are a run. A part of the table may begin or end in the middle of one, and
-nobody sees where: so every run is assembled as if it were a whole series, and one with a gap keeps its segments. Then
-ids are counted. Where one occurs several times, its segments are brought together and assembled once more.
+A run is a sequence of adjacent rows of one series. A part of the table may begin or end in the middle of a run, which
+the rows themselves do not show. So every run is assembled as if it were a whole series, and a run with a gap keeps its
+segments. Then ids are counted. If an id occurs several times, its segments are brought together and assembled again.
 """
 
 from __future__ import annotations
@@ -20,32 +20,33 @@ from shoal.engines.work import Columns, Having, starts_of_keys, whole_keys
 from shoal.errors import ParameterError
 
 _SEGMENTS = "n segments"
-"""A column with the segments of a run that may be part of a series, each a message of Arrow's."""
+"""A column with the segments of a run that may be part of a series, each as an Arrow message."""
 
 _AT_ONCE = 16
-"""Segments that are assembled at once, at least: a block of Spark's may have fewer rows than a series."""
+"""Least number of segments assembled at once: one of Spark's blocks may have fewer rows than a series."""
 
 _ROWS = 1 << 14
 
 
 def is_by_series(first: First) -> bool:
-    """Whether the rows of nearly every series lie next to each other; the number of series is known to an eighth."""
+    """Whether nearly every series has its rows together; the number of series is only known to about an eighth."""
     return first.n_runs < 2 * first.n_about
 
 
 def assemble_runs(
     engine: Engine, table: Table, reading: Work, segments: pa.Schema, work: Work, series: pa.Schema
 ) -> Table | None:
-    """Series of a table that seems to be stored by series; None if too many are in several places after all.
+    """Assemble series from a table that seems to be stored by series; None if too many turn out to be in several
+    places.
 
     Parameters
     ----------
     engine, table
         The rows, as they are read.
     reading, segments
-        Makes segments of rows, and what these look like.
+        Makes segments from rows, and the schema of segments.
     work, series
-        Makes series of segments that are sorted by id, and what these look like.
+        Makes series from segments that are sorted by id, and the schema of series.
     """
     wider = series.append(pa.field(_SEGMENTS, pa.binary()))
     runs = engine.keep(engine.map(table, _AssembleRuns(reading, work, wider), wider))
@@ -54,22 +55,22 @@ def assemble_runs(
         again = engine.collect(engine.together(engine.map(runs, Columns((ID,)), ids), [ID], _Repeated(), ids))[ID]
     except ParameterError:
         return None
-    found = engine.map(runs, Columns(tuple(series.names)), series)
+    assembled = engine.map(runs, Columns(tuple(series.names)), series)
     if not len(again):
-        return found
+        return assembled
     named = pa.schema([wider.field(ID), wider.field(_SEGMENTS)])
     parts = engine.map(engine.map(runs, Columns((ID, _SEGMENTS)), named), Having(ID, again.combine_chunks()), named)
     if engine.collect(engine.map(parts, _Complete(), ids)).num_rows:
         return None
     joined = engine.together(engine.map(parts, _Segments(segments), segments), [ID], work, series)
     return engine.concat(
-        [engine.map(found, Having(ID, again.combine_chunks(), others=True), series), engine.keep(joined)]
+        [engine.map(assembled, Having(ID, again.combine_chunks(), others=True), series), engine.keep(joined)]
     )
 
 
 @dataclass(frozen=True)
 class _AssembleRuns:
-    """Each run as a series; with its segments if it has a gap."""
+    """Assemble each run as a series; keep its segments if it has a gap."""
 
     reading: Work
     work: Work
@@ -103,7 +104,7 @@ class _Repeated:
 
 @dataclass(frozen=True)
 class _Complete:
-    """Ids of runs without a gap: if there are further rows of such a series, some are there twice."""
+    """Ids of runs without a gap: if such a series has further rows, some of them are there twice."""
 
     def __call__(self, blocks: Blocks) -> Blocks:
         for block in blocks:

@@ -1,4 +1,4 @@
-"""The first look at a table: its identifiers and times, counted; nothing of it is kept."""
+"""The first pass over a table, which counts identifiers and times; no row is kept."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from shoal.read.tables import empty, plain
 from shoal.read.time_reader import TimeReader
 
 _MOST_TIMES = 4_000_000
-"""Largest number of different times held; a panel with more of them has no common instants."""
+"""Largest number of different times held in memory; a panel with more of them has no common instants."""
 
 _SKETCH = 64
-"""The smallest hashes of identifiers: enough to know the number of series to about an eighth."""
+"""Number of smallest hashes of identifiers kept: enough to know the number of series to about an eighth."""
 
 _TIME, _KIND, _PROBLEM, _HASH, _TOO_MANY, _NO_ID, _ROWS = "time", "kind", "problem", "hash", "too many", "no id", "rows"
 _RESPELT, _RUNS = "respelt", "runs"
@@ -30,13 +30,13 @@ _RESPELT, _RUNS = "respelt", "runs"
 
 @dataclass(frozen=True)
 class First:
-    """What the first look found: rows, times, and about how many series."""
+    """The result of the first pass: rows, times, and about how many series."""
 
     n_rows: int
     n_about: int
-    """The number of series by their smallest hashes; exact below 64."""
+    """Number of series, estimated from their smallest hashes; exact below 64."""
     n_runs: int = 0
-    """How often, from row to row, another series begins."""
+    """How often a row belongs to another series than the row before."""
     clock: TimeReader | None = None
     times: NDArray[np.int64] | None = None
     """All different times, sorted; without `distinct` at least the first and the last."""
@@ -50,27 +50,27 @@ class _Look:
     distinct: bool
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = KeyCounts()
+        counts = KeyCounts()
         clock = None if self.time is None else TimeReader(self.time, self.timezone)
         times: list[NDArray[np.int64]] = []
         n_held = 0
         hashes = np.empty(0, dtype=np.uint64)
         last = None
         for block in blocks:
-            found.add(_ROWS, block.num_rows)
+            counts.add(_ROWS, block.num_rows)
             try:
                 encoded = plain([block.column(self.id)])[0].dictionary_encode()
                 codes, ids = number_ids(encoded, self.id)
                 instants = None if clock is None else clock.read(plain([block.column(self.time)])[0])
-            except InputError as error:  # told at the driver; its words hold no values
-                found.add(f"{_PROBLEM} {error}", 1)
+            except InputError as error:  # raised at the driver; its message holds no values
+                counts.add(f"{_PROBLEM} {error}", 1)
                 continue
-            found.add(_NO_ID, np.count_nonzero(codes < 0))
-            found.add(_RESPELT, n_respelt(encoded, self.id))
-            found.add(f"{_KIND} {'number' if pa.types.is_integer(ids.type) else 'text'}", 1)
+            counts.add(_NO_ID, np.count_nonzero(codes < 0))
+            counts.add(_RESPELT, n_respelt(encoded, self.id))
+            counts.add(f"{_KIND} {'number' if pa.types.is_integer(ids.type) else 'text'}", 1)
             hashes = np.union1d(hashes, pl.Series(pl.from_arrow(ids)).hash(seed=7).to_numpy())[:_SKETCH]
             if len(ids):
-                found.add(_RUNS, np.count_nonzero(np.diff(codes)) + (ids[int(codes[0])].as_py() != last))
+                counts.add(_RUNS, np.count_nonzero(np.diff(codes)) + (ids[int(codes[0])].as_py() != last))
                 last = ids[int(codes[-1])].as_py()
             if instants is None or not len(instants):
                 continue
@@ -80,16 +80,16 @@ class _Look:
             if n_held > 2 * _MOST_TIMES:
                 times, n_held = [np.unique(np.concatenate(times))], 0
                 if len(times[0]) > _MOST_TIMES:
-                    found.add(_TOO_MANY, 1)
+                    counts.add(_TOO_MANY, 1)
                     times = [times[0][[0, -1]]]
         if clock is not None:
             for name, n in clock.counts().items():
-                found.add(name, n)
+                counts.add(name, n)
         if times:
             held = np.unique(np.concatenate(times))
-            found.add_keys(_TIME, held, np.ones(len(held), dtype=np.int64))
-        found.add_keys(_HASH, hashes.view(np.int64), np.ones(len(hashes), dtype=np.int64))
-        yield from found.blocks()
+            counts.add_keys(_TIME, held, np.ones(len(held), dtype=np.int64))
+        counts.add_keys(_HASH, hashes.view(np.int64), np.ones(len(hashes), dtype=np.int64))
+        yield from counts.blocks()
 
 
 def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str | None, *, distinct: bool) -> First:
@@ -128,14 +128,14 @@ class _Spellings:
     column: str
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = KeyCounts()
+        counts = KeyCounts()
         for block in blocks:
-            found.add(_RESPELT, n_respelt(plain([block.column(self.column)])[0].dictionary_encode(), self.column))
-        yield from found.blocks()
+            counts.add(_RESPELT, n_respelt(plain([block.column(self.column)])[0].dictionary_encode(), self.column))
+        yield from counts.blocks()
 
 
 def refuse_respelt(engine: Engine, table: Table, column: str) -> None:
-    """Refuse names of subjects that reading would change: an engine cannot tell which of them it would merge."""
+    """Refuse subject names that reading would change: an engine cannot tell which of them it would merge."""
     kind = table.schema.field(column).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or "view" in str(kind):
@@ -156,7 +156,7 @@ def _one(counts: Counts, what: str) -> int:
 
 
 def _about(hashes: NDArray[np.uint64]) -> int:
-    """How many there are, by how densely the smallest hashes lie."""
+    """Estimate the number of identifiers from the density of their smallest hashes."""
     smallest = np.sort(hashes)[:_SKETCH]
     return len(smallest) if len(smallest) < _SKETCH else int((_SKETCH - 1) / (float(smallest[-1]) / 2.0**64))
 
@@ -179,7 +179,7 @@ def count_series(engine: Engine, table: Table, id_: str) -> int:
 
 
 def refuse_numbers(engine: Engine, table: Table, columns: tuple[str, ...], labels: tuple[str, ...]) -> None:
-    """Look at every value column once more, and say which holds text or something infinite."""
+    """Read every value column again, and say which holds text or an infinite number."""
     counts = count_keys(engine, table, _Numbers(columns))
     for place, label in enumerate(labels):
         column = NumberColumn(label)
@@ -196,8 +196,8 @@ class _Numbers:
         for block in blocks:
             for reader in readers:
                 reader.read(plain([block.column(reader.label)])[0])
-        found = KeyCounts()
+        counts = KeyCounts()
         for place, reader in enumerate(readers):
             for what, n in reader.counts().items():
-                found.add(what, n, place)
-        yield from found.blocks()
+                counts.add(what, n, place)
+        yield from counts.blocks()

@@ -1,7 +1,7 @@
-"""Missing values on an engine: the policies of reading, in the order they are given.
+"""Policies for missing values on an engine, in the order they are given.
 
-Interpolating and dropping series look at one series at a time. Dropping instants needs to know at which of them some
-series has a gap; those are counted first, where the series lie.
+Interpolating and dropping series need one series at a time. Dropping instants needs to know at which instants any
+series has a gap; those are counted first, on the engine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PanelInstants:
     on_clock: bool
 
     def draft(self, rows: NDArray[np.float64]) -> PanelDraft:
-        """Rows as what the policies take."""
+        """Rows in the form that the policies take."""
         shape = (len(rows), self.n_instants) if self.n_channels == 1 else (len(rows), self.n_instants, self.n_channels)
         return PanelDraft(values=rows.reshape(shape), times=self.times, on_clock=self.on_clock)
 
@@ -67,43 +67,43 @@ class _Count:
     subject: str | None
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = KeyCounts()
+        counts = KeyCounts()
         for block in blocks:
-            found.add("n_series", block.num_rows)
+            counts.add("n_series", block.num_rows)
             for name in COUNTED:
                 numbers = block.column(helper(name)).to_numpy()
                 if name == "conflicts":
                     for bit in range(int(numbers.max(initial=0)).bit_length()):
-                        found.add(name, np.count_nonzero(numbers >> bit & 1), bit)
+                        counts.add(name, np.count_nonzero(numbers >> bit & 1), bit)
                 else:
-                    found.add(name, int(numbers.sum()))
+                    counts.add(name, int(numbers.sum()))
                 if name == "missing":
-                    found.add("n_gappy", np.count_nonzero(numbers))
+                    counts.add("n_gappy", np.count_nonzero(numbers))
             if self.subject is not None:
-                found.add("no_subject", block.column(self.subject).null_count)
-        yield from found.blocks()
+                counts.add("no_subject", block.column(self.subject).null_count)
+        yield from counts.blocks()
 
 
 def totals(engine: Engine, table: Table, n_static: int, subject: str | None = None) -> GapCounts:
     """Add up the counts of all series."""
     names = [helper(name) for name in COUNTED] + ([] if subject is None else [subject])
     some = engine.map(table, Columns(tuple(names)), pa.schema([table.schema.field(name) for name in names]))
-    found = count_keys(engine, some, _Count(subject))
+    counts = count_keys(engine, some, _Count(subject))
     one = {
-        name: found.get(name, {}).get(0, 0)
+        name: counts.get(name, {}).get(0, 0)
         for name in ("n_series", "n_gappy", "infinite", "missing", "large", "long", "growing", "no_subject")
     }
-    conflicts = found.get("conflicts", {})
-    account = {name: found.get(name, {}).get(0, 0) for name in ACCOUNT}
+    conflicts = counts.get("conflicts", {})
+    account = {name: counts.get(name, {}).get(0, 0) for name in ACCOUNT}
     return GapCounts(**one, account=account, conflicts=tuple(conflicts.get(bit, 0) for bit in range(n_static)))
 
 
 def handle_gaps(
     engine: Engine, table: Table, instants: PanelInstants, policies: Sequence[Policy], start: GapCounts
 ) -> tuple[Table, PanelInstants, GapCounts, dict[str, int]]:
-    """Apply the policies in order to a table that is kept; what they leave is kept as well where they do something.
+    """Apply the policies in order to a kept table; what they change is kept as well.
 
-    Also gives the account of all that was done to readings, without what never was.
+    The last item is the account of all that was done to readings, without zeros.
     """
     now, first = start, instants
     n_interpolated = 0
@@ -167,10 +167,10 @@ class _GapsAt:
         for block in blocks:
             rows = unpack(block.column(ROW)).reshape(block.num_rows, self.instants.n_instants, -1)
             gaps += np.isnan(rows).any(axis=2).sum(axis=0)
-        found = KeyCounts()
+        counts = KeyCounts()
         at = np.flatnonzero(gaps)
-        found.add_keys("gaps", at, gaps[at])
-        yield from found.blocks()
+        counts.add_keys("gaps", at, gaps[at])
+        yield from counts.blocks()
 
 
 @dataclass(frozen=True)

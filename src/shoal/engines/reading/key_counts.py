@@ -1,7 +1,7 @@
-"""Counts of everything that must be known of a table before it is read: added up on the engine.
+"""Counts of what must be known about a table before it is read, added up on the engine.
 
-Counts are rows: `what` is counted, a `key` within it (an instant, the number of a column) and how often. Equal keys are
-brought together and added up where they lie, so that ten thousand parts that all saw the same instants send them to the
+A count is a row: `what` is counted, a `key` within it (an instant, the number of a column) and how often, `n`. Equal
+keys are brought together and added up on the engine, so that ten thousand parts with the same instants send them to the
 driver once. Sums of whole numbers do not depend on the order of parts.
 """
 
@@ -26,18 +26,18 @@ _ROWS = 1 << 16
 
 @dataclass
 class KeyCounts:
-    """Counts in the making."""
+    """Counts that are being made."""
 
     single: Counter[tuple[str, int]] = field(default_factory=Counter)
     many: list[pa.RecordBatch] = field(default_factory=list)
 
     def add(self, what: str, n: int | np.integer[Any], key: int = 0) -> None:
-        """Count so many more."""
+        """Add `n` to one count."""
         if n:
             self.single[what, key] += int(n)
 
     def add_keys(self, what: str, keys: NDArray[np.int64], n: NDArray[np.int64]) -> None:
-        """Count so many more of each key."""
+        """Add to the count of each key."""
         words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(keys), dtype=np.int32)), [what])
         self.many.append(pa.record_batch([words.cast(pa.string()), pa.array(keys), pa.array(n)], schema=KEY_COUNTS))
 
@@ -49,22 +49,22 @@ class KeyCounts:
 
 
 Counts = Mapping[str, Mapping[int, int]]
-"""How often, by what and key; what was never counted is not there."""
+"""How often, by what and key; what was never counted is absent."""
 
 
 def count_keys(engine: Engine, table: Table, work: Work) -> Counts:
-    """Let the work count, and add up what it found in all parts."""
+    """Let the work count in all parts, and add up its counts."""
     return add_up(engine, engine.map(table, work, KEY_COUNTS))
 
 
 def add_up(engine: Engine, counted: Table) -> Counts:
     """Add up the counts of all parts."""
     rows = engine.collect(engine.together(counted, ["what", "key"], _AddUp(), KEY_COUNTS))
-    found: dict[str, dict[int, int]] = defaultdict(dict)
+    counts: dict[str, dict[int, int]] = defaultdict(dict)
     for what in rows["what"].unique().to_pylist():
         some = rows.filter(pa.compute.equal(rows["what"], what))
-        found[what] = dict(zip(some["key"].to_pylist(), some["n"].to_pylist(), strict=True))
-    return found
+        counts[what] = dict(zip(some["key"].to_pylist(), some["n"].to_pylist(), strict=True))
+    return counts
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ def count_distinct(engine: Engine, table: Table, column: str) -> int:
     """How many different entries a column has; missing ones are not counted."""
     schema = pa.schema([pa.field("entry", table.schema.field(column).type)])
     some = engine.map(engine.map(table, Columns((column,)), pa.schema([table.schema.field(column)])), _Once(), schema)
-    found = engine.collect(engine.together(some, ["entry"], _CountStarts(), KEY_COUNTS))
-    return int(sum(found["n"].to_pylist()))
+    counts = engine.collect(engine.together(some, ["entry"], _CountStarts(), KEY_COUNTS))
+    return int(sum(counts["n"].to_pylist()))
 
 
 @dataclass(frozen=True)
 class _Once:
-    """Each entry once for each block, so that less travels."""
+    """Each entry once per block, so that less travels."""
 
     def __call__(self, blocks: Blocks) -> Blocks:
         for block in blocks:

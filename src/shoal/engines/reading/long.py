@@ -1,4 +1,4 @@
-"""A long table on an engine: two readings, the first counts and the second puts the readings of a series together."""
+"""Long tables on an engine, read twice: first to count, then to assemble the readings of each series."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from shoal.read.time_reader import TimeReader
 from shoal.read.zones import Zone, find_zone
 
 _SUSPECT = 0.02
-"""Filled cells below which the number of series is counted exactly: fewer than 1 % are refused."""
+"""Share of filled cells below which the number of series is counted exactly; tables with less than 1 % are refused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,21 +88,21 @@ def read_long(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
     series = assemble_runs(engine, table, reading, segments, work, named) if is_by_series(first) else None
     if series is None:
         series = engine.keep(engine.together(engine.map(table, reading, segments), [ID], work, named))
-    found = totals(engine, series, len(kinds), SUBJECT if has_subject else None)
-    if found.infinite:
+    counts = totals(engine, series, len(kinds), SUBJECT if has_subject else None)
+    if counts.infinite:
         refuse_numbers(engine, table, columns.values, tuple(f"Column {name!r}" for name in columns.values))
-    refuse_static(columns.static, found)
-    done = found.account
+    refuse_static(columns.static, counts)
+    done = counts.account
     refuse_conflicts(done["merged"], done["repeated"], done["doubtful"], first.n_rows, rules.duplicates)
     if steps is not None and grid.buckets is not None:
         require_step(steps, grid.buckets.step, grid.by[0], on_clock=first.clock.on_clock)
-    refuse_without_subject(plan, found)
+    refuse_without_subject(plan, counts)
     instants = PanelInstants(grid.times, len(grid.times), len(columns.values), first.clock.on_clock)
-    return Read(series, instants, found, first.n_rows, columns.values, zone)
+    return Read(series, instants, counts, first.n_rows, columns.values, zone)
 
 
 def _zone(path: str, columns: LongColumns, clock: TimeReader) -> Zone | None:
-    """The zone of the instants. Spark reads all times as of its own; a file of this machine says which it was."""
+    """The zone of the instants. Spark converts all times to its own zone; a file on this machine still says its own."""
     if clock.zone is None or columns.timezone is not None or not Path(path).exists():
         return clock.zone
     kind = pq.read_schema(parquet_files(Path(path))[0]).field(columns.time).type
@@ -159,7 +159,7 @@ def _nothing(schema: pa.Schema, name: str) -> pa.Array:
 
 
 def name_schema(static: tuple[str, ...], kinds: tuple[pa.DataType, ...], *, has_subject: bool) -> pa.Schema:
-    """The columns of a panel in the making; of the static ones the first is the subject, if there is one."""
+    """The columns of a panel in the making; the first static one is the subject, if there is one."""
     further = list(zip(static, kinds, strict=True))[1 if has_subject else 0 :]
     return pa.schema([*SERIES, *further, *HELPERS])
 
@@ -184,20 +184,20 @@ class NameStatic:
             yield pa.record_batch(columns, schema=self.schema)
 
 
-def refuse_static(static: tuple[str, ...], found: GapCounts) -> None:
+def refuse_static(static: tuple[str, ...], counts: GapCounts) -> None:
     """Refuse static columns that change within a series."""
-    for name, n_conflicts in zip(static, found.conflicts, strict=True):
+    for name, n_conflicts in zip(static, counts.conflicts, strict=True):
         if n_conflicts:
             raise InputError(
-                f"Column {name!r} changes within {n_conflicts} of {found.n_series} series; a static column must have "
+                f"Column {name!r} changes within {n_conflicts} of {counts.n_series} series; a static column must have "
                 "one value per series. Omit it, or give it as value=."
             )
 
 
-def refuse_without_subject(plan: Placement, found: GapCounts) -> None:
-    """Refuse series of nobody."""
-    if found.no_subject and plan.subject is not None:
+def refuse_without_subject(plan: Placement, counts: GapCounts) -> None:
+    """Refuse series without a subject."""
+    if counts.no_subject and plan.subject is not None:
         raise InputError(
-            f"{found.no_subject} of {found.n_series} series have no subject in column {plan.subject.name!r}. Complete "
-            "it, or rename it if it does not hold subjects."
+            f"{counts.no_subject} of {counts.n_series} series have no subject in column {plan.subject.name!r}. "
+            "Complete it, or rename it if it does not hold subjects."
         )

@@ -1,10 +1,11 @@
-"""Read a panel from anything, into series on an engine.
+"""Panels read from any source into series on an engine.
 
-The panel is the one that `shoal.read_panel` makes of the same source, with the same settings and the same refusals;
-only that ids are texts and have no order, and that a message about a single row cannot say which row is the first.
+The panel is the one that `shoal.read_panel` makes from the same source, with the same settings and the same refusals.
+There are two differences: ids are texts and have no order, and a message about a single row cannot say which row is the
+first.
 
-Parquet that is what its names and types say is read where it lies: nothing but counts, instants and samples comes to
-the driver. Any other table that can be read batch by batch becomes such Parquet first, in a scratch folder. The rest is
+Parquet whose names and types say what it holds is read in place: only counts, instants and samples reach the driver.
+Any other table that can be read in batches is first written as such Parquet, in a scratch folder. Everything else is
 read into the driver's memory and spread from there.
 """
 
@@ -54,10 +55,10 @@ from shoal.read.subjects import tell_subjects
 from shoal.read.zones import find_zone
 
 _ROWS = 4_000_000
-"""Rows of a scratch file: enough for a core to be busy for some seconds."""
+"""Rows of a scratch file: enough to keep a core busy for some seconds."""
 
 _CHEAP = 64 * 2**30
-"""Bytes of input whose digest is worth reading them once more."""
+"""Bytes of input for whose digest it is worth reading them again."""
 
 
 def read_source(engine: Engine, source: Any, shard_size: int | None, **settings: Any) -> PanelShards:
@@ -67,18 +68,19 @@ def read_source(engine: Engine, source: Any, shard_size: int | None, **settings:
     settings.pop("digests", None)
     if (folder := engine.scratch()) is not None:
         with open_long_form(source, settings) as form:
-            if form is not None and (found := _read_form(engine, form, folder, settings)) is not None:
-                return PanelShards.of(found, shard_size)
+            if form is not None and (series := _read_form(engine, form, folder, settings)) is not None:
+                return PanelShards.of(series, shard_size)
     return in_shards(read_panel(source, **settings), engine, size=shard_size)
 
 
 def _is_readable(source: Any, settings: Mapping[str, Any]) -> bool:
-    """Whether the engine can read a source where it lies: Parquet that is what its names and types say."""
+    """Whether the engine can read a source in place: Parquet whose names and types say what it holds."""
     if settings.get("sql") is not None or not isinstance(source, str | os.PathLike):
         return False
     place = os.fspath(source)
     if not Path(place).exists() and not is_store(place):
-        # Of other addresses only Spark knows. The web is fetched; a path that is not there is refused by the reader.
+        # Only Spark knows other addresses. Files from the web are fetched; the reader refuses a path that does not
+        # exist.
         return "://" in place and not is_address(place)
     if is_lake(place):
         return False
@@ -91,7 +93,7 @@ def _is_readable(source: Any, settings: Mapping[str, Any]) -> bool:
     try:
         way = choose(ParquetTable(shown(place), files, ()), request, shape, Writing(), settings.get("timezone"), "")
     except (InputError, ParameterError):
-        return True  # the engine says why not
+        return True  # reading it on the engine says why not
     return isinstance(way, Placement) and way.id is not None
 
 
@@ -132,7 +134,7 @@ def _read_form(engine: Engine, form: LongForm, folder: Path, settings: Mapping[s
 
 
 def _write(form: LongForm, folder: Path) -> None:
-    """Files of some million rows, so that there are parts to share out."""
+    """Write files of some million rows each, so that there are parts to distribute."""
     schema, batches = form.schema, form.batches()
     for number in itertools.count():
         n_rows = 0
@@ -149,7 +151,7 @@ def _write(form: LongForm, folder: Path) -> None:
 
 
 def _from_starts(engine: Engine, place: str, form: LongForm, read: Read) -> Read | None:
-    """Times as starts of intervals, where all series have one step; None if they have several."""
+    """Times as starts of intervals, if all series have the same step; None if there are several steps."""
     times = read.instants.times
     if times is None or len(times) < 2:
         return read
@@ -185,21 +187,21 @@ def read_series(
     timezone: str | None = None,
     digests: bool | None = None,
 ) -> SeriesTable:
-    """Read series over common instants from Parquet, without bringing them into one place.
+    """Read series over common instants from Parquet, without bringing them to one place.
 
     Parameters
     ----------
     engine
-        Where they are stored.
+        Where the series are stored.
     path
         A Parquet file or a folder of them: a path that driver and workers share, or any address Spark can read.
     id, time, value, subject, quasi, sensitive, other, layout, missing, align, duplicates, complete, quantity, timezone
-        As of `shoal.read_panel`, but rows have no order here: duplicates have no first and no last. A wide table must
-        have a row for each series. Times with a zone that are not read from a path of this machine are shown in UTC
-        unless `timezone` says otherwise: Spark does not tell which it was.
+        As for `shoal.read_panel`, but rows have no order here: there is no first or last duplicate. A wide table must
+        have a row for each series. Times with a zone that are not read from a path on this machine are shown in UTC,
+        unless `timezone` says otherwise: Spark does not report the original zone.
     digests
-        Whether the SHA-256 of the input files goes into the certificate; it takes another reading of them, and is not
-        possible of an address. Left out: where they are files, of 64 GiB at most.
+        Whether the SHA-256 of the input files goes into the certificate. It takes another pass over the files, and is
+        not possible for an address. By default, it does for files of up to 64 GiB in total.
     """
     policies = parse_missing(missing)
     uneven = isinstance(policies[-1], Keep)
@@ -224,9 +226,9 @@ def read_series(
     if plan.subject is not None:
         refuse_respelt(engine, engine.read(place, (plan.subject.name,)), plan.subject.name)
     read = (read_long if plan.layout is Layout.LONG else read_wide)(engine, place, plan, rules, timezone)
-    found = _finish(engine, read, plan, rules, policies, settings)
+    series = _finish(engine, read, plan, rules, policies, settings)
     files = tuple(_digests(engine, place, digests))
-    return _with_origin(found, replace(_origin(found), sha256=files, unread=plan.unread(names)))
+    return _with_origin(series, replace(_origin(series), sha256=files, unread=plan.unread(names)))
 
 
 def _origin(series: SeriesTable) -> Origin:
@@ -248,17 +250,17 @@ def _finish(
     *,
     of: str = "row",
 ) -> SeriesTable:
-    """Handle gaps, and say what all series have in common."""
+    """Handle gaps, and record what all series have in common."""
     n_series = read.totals.n_series
     n_subjects = n_series if plan.subject is None else count_distinct(engine, read.table, SUBJECT)
     told = (
         tell_subjects(plan, read.n_rows, n_series, n_subjects, read.instants.n_channels, of=of),
         *tell_growing(read.totals.long, read.totals.growing),
     )
-    table, instants, found, account = handle_gaps(engine, read.table, read.instants, policies, read.totals)
-    if found.large:
+    table, instants, counts, account = handle_gaps(engine, read.table, read.instants, policies, read.totals)
+    if counts.large:
         raise InputError(
-            f"{found.large} of {found.n_series * instants.n_instants * instants.n_channels} values are larger than "
+            f"{counts.large} of {counts.n_series * instants.n_instants * instants.n_channels} values are larger than "
             f"{LARGEST:g} in size; their squares would overflow. Change the unit or remove those series."
         )
     settings |= rules.settings(read.channels, instants.n_channels)
@@ -268,9 +270,9 @@ def _finish(
     panel = engine.map(table, Columns(tuple(schema.names)), schema)
     times: NDArray[Any] = np.arange(instants.n_instants) if instants.times is None else instants.times
     whole = Whole(
-        n_series=found.n_series,
-        n_subjects=found.n_series if plan.subject is None else count_distinct(engine, panel, SUBJECT),
-        n_missing=found.missing,
+        n_series=counts.n_series,
+        n_subjects=counts.n_series if plan.subject is None else count_distinct(engine, panel, SUBJECT),
+        n_missing=counts.missing,
         times=times.view("datetime64[us]") if instants.on_clock else times.astype(np.int64),
         channels=("value",) if read.channels is None else read.channels,
         timezone=None if read.zone is None else read.zone.name,
@@ -288,9 +290,9 @@ def _layout(plan: Placement) -> dict[str, str]:
 
 
 def _refuse_names(plan: Placement) -> None:
-    """Some names are taken by columns of the panel itself."""
+    """Refuse names that the panel's own columns use."""
     for column in (*plan.quasi, *plan.sensitive, *plan.other):
-        name = column.name.casefold()  # Spark does not tell `Shard` from `shard`
+        name = column.name.casefold()  # Spark does not distinguish `Shard` from `shard`
         if name in RESERVED or name.startswith("n "):
             raise ParameterError(
                 f"Column {column.name!r} has a name that the panel uses itself on an engine. Rename it to keep it."
@@ -298,14 +300,14 @@ def _refuse_names(plan: Placement) -> None:
 
 
 def _refuse_other_columns(place: str) -> None:
-    """Files of this machine are looked at. Of an address, Spark takes a column that a file lacks as missing."""
+    """Check the files on this machine. For an address, Spark treats a column that a file lacks as missing."""
     if not Path(place).is_dir():
         return
     refuse_other_columns(parquet_files(Path(place)), place)
 
 
 def _digests(engine: Engine, place: str, wanted: bool | None) -> list[str]:
-    """SHA-256 of every file, in the order of their names, each taken where it is near."""
+    """SHA-256 of every file, in the order of their names, computed on the engine."""
     if wanted is False:
         return []
     if not Path(place).exists():
@@ -316,8 +318,8 @@ def _digests(engine: Engine, place: str, wanted: bool | None) -> list[str]:
     if wanted is None and sum(file.stat().st_size for file in files) > _CHEAP:
         return []
     rows = pa.table({"number": range(len(files)), "file": [str(file.absolute()) for file in files]})
-    found = engine.collect(engine.map(engine.scatter(rows), _Digest(), _DIGESTS)).sort_by("number")
-    sums: list[str] = found["sha256"].to_pylist()
+    digests = engine.collect(engine.map(engine.scatter(rows), _Digest(), _DIGESTS)).sort_by("number")
+    sums: list[str] = digests["sha256"].to_pylist()
     return sums if all(sums) else []
 
 
@@ -333,7 +335,7 @@ class _Digest:
 
 
 def _sha256(file: str) -> str:
-    """Empty where a worker does not see the file that the driver saw."""
+    """Empty if a worker does not see the file that the driver saw."""
     try:
         return digest(Path(file))
     except InputError:

@@ -1,7 +1,7 @@
-"""From a row for each series and instant to one row for each series.
+"""Segments: how a row for each series and instant becomes one row for each series.
 
-First, inside each block, the readings of a series are put together into one segment: its instants and values as bytes.
-So what travels is a few rows for each series rather than one for each reading. Then the segments of a series come
+First, the readings of a series within a block are put together into one segment, with instants and values as bytes. So
+only a few rows for each series travel, rather than one for each reading. Then the segments of a series are brought
 together, and all series of a block are filled into one array at once.
 """
 
@@ -34,12 +34,12 @@ from shoal.read.time_reader import TimeReader
 from shoal.read.zones import shown_twice
 
 FIRST, STEP, N, INSTANTS = "first", "step", "n", "instants"
-"""The instants of a segment: the first, the step to the next, how many there are; and if steps differ all of them."""
+"""The instants of a segment: the first, the step to the next, their number; and all of them if steps differ."""
 
 CONFLICTS = "conflicts"
 
 _CELLS = 1 << 20
-"""Filled at once: 8 MiB, whatever the block is."""
+"""Cells filled at once: 8 MiB, whatever the size of the block."""
 
 
 def values_name(channel: int) -> str:
@@ -54,7 +54,7 @@ def static_name(number: int) -> str:
 
 @dataclass(frozen=True)
 class LongColumns:
-    """Which columns of a long table are what."""
+    """The role of each column of a long table."""
 
     id: str
     time: str
@@ -69,12 +69,12 @@ def as_texts(array: Any, column: str) -> pa.Array:
 
 
 def numbers_of(block: pa.RecordBatch, column: str) -> NDArray[np.float64]:
-    """The numbers of a column. Where one is text, one is infinite: what follows then finds something to refuse."""
+    """The numbers of a column. If one is text, the first becomes infinite, so that a later check refuses the column."""
     reader = NumberColumn(column)
-    found = reader.read(plain([block.column(column)])[0])
-    if reader.n_refused and len(found):
-        found[0] = np.inf
-    return found
+    numbers = reader.read(plain([block.column(column)])[0])
+    if reader.n_refused and len(numbers):
+        numbers[0] = np.inf
+    return numbers
 
 
 def segment_schema(n_channels: int, static: tuple[pa.DataType, ...]) -> pa.Schema:
@@ -93,7 +93,7 @@ def segment_schema(n_channels: int, static: tuple[pa.DataType, ...]) -> pa.Schem
 
 @dataclass(frozen=True)
 class Segments:
-    """Put the readings of a series together that are in one block."""
+    """Put together the readings of a series that are in one block."""
 
     columns: LongColumns
     schema: pa.Schema
@@ -112,23 +112,23 @@ class Segments:
         static = [plain([block.column(name)])[0] for name in columns.static]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         if len(starts) > len(names):
-            # A series comes several times in this block: its readings side by side make one segment.
+            # A series occurs several times in this block: sort its readings together, so that they make one segment.
             order = np.argsort(codes, kind="stable")
             codes, instants = codes[order], instants[order]
             readings = [values[order] for values in readings]
             static = [array.take(pa.array(order)) for array in static]
             starts = np.flatnonzero(np.diff(codes, prepend=-1))
         entries = [Entries.of(array, self.schema.field(static_name(i)).type) for i, array in enumerate(static)]
-        found = [one_entry_each(entry, starts) for entry in entries]
+        of_series = [one_entry_each(entry, starts) for entry in entries]
         conflicts = np.zeros(len(starts), dtype=np.int64)
-        for i, (_, conflict) in enumerate(found):
+        for i, (_, conflict) in enumerate(of_series):
             conflicts |= conflict.astype(np.int64) << i
         return pa.record_batch(
             [
                 pc.cast(names, pa.string()).take(pa.array(codes[starts])),
                 *_packed_instants(instants, starts),
                 *(_as_bytes(values, starts) for values in readings),
-                *(array for array, _ in found),
+                *(array for array, _ in of_series),
                 pa.array(conflicts),
             ],
             schema=self.schema,
@@ -136,14 +136,14 @@ class Segments:
 
 
 def _as_bytes(numbers: NDArray[Any], starts: NDArray[np.int64]) -> pa.Array:
-    """Stretches of 64-bit numbers as one column of bytes, without a loop."""
+    """Consecutive stretches of 64-bit numbers as one column of bytes, without a loop."""
     offsets = np.append(starts, len(numbers)).astype(np.int32) * np.int32(8)
     data = np.ascontiguousarray(numbers)
     return pa.Array.from_buffers(pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
 def _packed_instants(instants: NDArray[np.int64], starts: NDArray[np.int64]) -> tuple[pa.Array, ...]:
-    """The columns of instants. Most segments have one step, and their instants take no room."""
+    """The columns of instants. Most segments have a constant step, so their instants take no space."""
     n = np.diff(starts, append=len(instants))
     first = instants[starts]
     step = np.where(n > 1, instants[np.minimum(starts + 1, len(instants) - 1)] - first, 0)
@@ -180,17 +180,17 @@ def _of_bytes(column: pa.ChunkedArray, kind: str) -> tuple[NDArray[Any], NDArray
 
 @dataclass(frozen=True)
 class InstantGrid:
-    """The instants of the panel, and where a time falls."""
+    """The instants of the panel, and the position of each time among them."""
 
     times: NDArray[np.int64]
     duplicates: Duplicates
     local: bool
-    """Whether times are what a clock of unknown zone showed: then an hour may be there twice."""
+    """Whether times come from a clock of unknown zone: then an hour may occur twice."""
     buckets: Buckets | None = None
     by: tuple[By, ...] = ()
     complete: Fraction | None = None
     step: int | None = None
-    """Of the table, for series without their own."""
+    """The step of the table, for series without their own."""
 
     def positions(self, instants: NDArray[np.int64]) -> NDArray[np.int64]:
         """The instant of the panel at each time."""
@@ -230,9 +230,9 @@ class Assemble:
             some = slice(int(offsets[first]), int(offsets[last]))
             values, done = fill(grid, series, instants[some], [r[some] for r in readings], len(own) - 1)
             static = [one_entry_each(entry.slice(first, last), own[:-1] - first) for entry in entries]
-            found = np.bitwise_or.reduceat(conflicts[first:last], own[:-1] - first)
+            conflicting = np.bitwise_or.reduceat(conflicts[first:last], own[:-1] - first)
             for i, (_, conflict) in enumerate(static):
-                found |= conflict.astype(np.int64) << i
+                conflicting |= conflict.astype(np.int64) << i
             infinite = np.zeros(len(own) - 1, dtype=np.int64)
             for numbers in readings:
                 infinite += np.bincount(series, weights=np.isinf(numbers[some]), minlength=len(infinite)).astype(int)
@@ -241,7 +241,7 @@ class Assemble:
                     table[ID].combine_chunks().take(pa.array(own[:-1])),
                     pack(values),
                     *(array for array, _ in static),
-                    *counted(values, self.n_channels, infinite=infinite, conflicts=found, **done),
+                    *counted(values, self.n_channels, infinite=infinite, conflicts=conflicting, **done),
                 ],
                 schema=self.schema,
             )
@@ -254,12 +254,12 @@ def fill(
     readings: list[NDArray[np.float64]],
     n_series: int,
 ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.int64]]]:
-    """Rows (series, instants x channels) of readings, and what was done to those of each series."""
+    """Fill readings into rows (series, instants x channels); also returns what was done to those of each series."""
     n_instants, n_channels = len(grid.times), len(readings)
     done: dict[str, NDArray[np.int64]] = {}
     cells = None if grid.buckets is not None else series * n_instants + grid.positions(instants)
     if cells is None or _has_repeats(cells):
-        # Of rows alike in series and instant none comes first here, so they are sorted by their readings.
+        # Rows have no order here, so those with the same series and instant are sorted by their readings.
         order = np.lexsort((*reversed(readings), instants, series))
         settled = settle(series[order], instants[order], [numbers[order] for numbers in readings], grid.duplicates)
         doubtful = settled.repeated[shown_twice(settled.repeated_at)] if grid.local else settled.repeated[:0]
@@ -288,7 +288,7 @@ def _has_repeats(places: NDArray[np.int64]) -> bool:
 
 @dataclass(frozen=True)
 class CountSteps:
-    """Count the differences between successive instants of each series, of segments that are brought together."""
+    """Count the differences between successive instants of each series, from segments that are brought together."""
 
     bucket: int
 
@@ -304,11 +304,11 @@ class CountSteps:
             series, instants = series[order], instants[order]
             new = (np.diff(series, prepend=-1) != 0) | (np.diff(instants, prepend=-1) != 0)
             steps.add(series[new], instants[new], int(numbers[-1]) + 1)
-        found = KeyCounts()
+        tally = KeyCounts()
         for name, counts in steps.counts.items():
             lengths, n = list(counts), list(counts.values())
-            found.add_keys(name, np.array(lengths, dtype=np.int64), np.array(n, dtype=np.int64))
-        yield from found.blocks()
+            tally.add_keys(name, np.array(lengths, dtype=np.int64), np.array(n, dtype=np.int64))
+        yield from tally.blocks()
 
 
 def count_steps(engine: Engine, keys: Table, columns: LongColumns, bucket: int) -> StepCount:

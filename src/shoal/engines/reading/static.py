@@ -1,4 +1,4 @@
-"""Columns with one entry for each series: found in many rows, and refused where they differ."""
+"""Columns with one entry for each series, collected from many rows and refused if they differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shoal.model.names import text_of
 
 
 def kept_as(kind: pa.DataType, column: str) -> pa.DataType:
-    """The plain type in which an engine carries entries of a type."""
+    """The plain type in which an engine stores entries of a type."""
     if pa.types.is_dictionary(kind):
         return kept_as(kind.value_type, column)
     if pa.types.is_boolean(kind) or pa.types.is_date32(kind):
@@ -38,14 +38,14 @@ def kept_as(kind: pa.DataType, column: str) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Entries:
-    """A column as numbers of its different entries; -1 if there is none."""
+    """A column as numbers of its different entries; -1 for a missing one."""
 
     codes: NDArray[np.int64]
     dictionary: pa.Array
 
     @classmethod
     def of(cls, array: Any, kind: pa.DataType | None = None) -> Entries:
-        """Number the entries. Something that is not a number is no entry; zero has no sign."""
+        """Number the entries. NaN counts as missing; zero has no sign."""
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
         plain = array if kind is None else pc.cast(array, kind, safe=False)
@@ -66,8 +66,8 @@ def one_entry_each(entries: Entries, starts: NDArray[np.int64]) -> tuple[pa.Arra
     codes = entries.codes
     largest = np.maximum.reduceat(codes, starts)
     smallest = np.minimum.reduceat(np.where(codes < 0, np.iinfo(np.int64).max, codes), starts)
-    found = entries.dictionary.take(pa.array(largest, mask=largest < 0))
-    return found, (largest >= 0) & (smallest != largest)
+    entry = entries.dictionary.take(pa.array(largest, mask=largest < 0))
+    return entry, (largest >= 0) & (smallest != largest)
 
 
 def as_texts(array: pa.Array, spelt: Callable[[Any], str | None] = str) -> pa.Array:
@@ -79,5 +79,5 @@ def as_texts(array: pa.Array, spelt: Callable[[Any], str | None] = str) -> pa.Ar
 
 
 def as_names(array: pa.Array) -> pa.Array:
-    """Entries as the texts that name subjects, in the one spelling they are counted under; empty is none."""
+    """Entries as subject names, in the one spelling under which they are counted; empty means none."""
     return as_texts(array, lambda entry: text_of(entry) or None)

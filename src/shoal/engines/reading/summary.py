@@ -1,4 +1,4 @@
-"""What is counted of each series while it is put together, so that no later step need look at its readings again."""
+"""Counts taken of each series while it is assembled, so that no later step needs its readings again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ACCOUNT = ("repeated", "merged", "doubtful", "incomplete", "scaled", "partial")
 
 COUNTED = (*ACCOUNT, "infinite", "conflicts", "missing", "large", "long", "growing")
 """Also infinite readings, a bit for each static column that changes, missing cells, values whose squares would
-overflow, channels with enough readings to tell a register, and those of them that only grow."""
+overflow, channels with enough readings to recognise a register, and those of them that only grow."""
 
 HELPERS = pa.schema([(f"n {name}", pa.int64()) for name in COUNTED])
 
@@ -27,12 +27,12 @@ def helper(name: str) -> str:
 
 
 def counted(values: NDArray[np.float64], n_channels: int, **counts: NDArray[np.int64]) -> list[pa.Array]:
-    """The columns of counts, in their order; what is not given is nothing."""
+    """The columns of counts, in order; a count that is not given is zero."""
     nothing = np.zeros(len(values), dtype=np.int64)
     with np.errstate(invalid="ignore"):
         large = (np.abs(values) > LARGEST).sum(axis=1)
     for channel in range(n_channels):
-        for name, found in zip(("long", "growing"), find_growing(values[:, channel::n_channels]), strict=True):
-            counts[name] = counts.get(name, nothing) + found
+        for name, in_channel in zip(("long", "growing"), find_growing(values[:, channel::n_channels]), strict=True):
+            counts[name] = counts.get(name, nothing) + in_channel
     counts |= {"missing": np.isnan(values).sum(axis=1), "large": large}
     return [pa.array(counts.get(name, nothing)) for name in COUNTED]

@@ -1,4 +1,4 @@
-"""A wide table on an engine: a row for each series with a column for each instant."""
+"""Wide tables on an engine: a row for each series with a column for each instant."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CELLS = 1 << 20
 
 
 def read_wide(engine: Engine, path: str, plan: Placement, rules: Rules, timezone: str | None) -> Read:
-    """Read a wide table; the names of its columns are the instants."""
+    """Read a wide table; the names of its value columns are the instants."""
     if plan.id is None:
         raise ParameterError(
             "A table with a row per instant and a column per series cannot be read on an engine. Write it with a row "
@@ -54,7 +54,7 @@ def read_wide(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
             f"{n_again} of {first.n_rows} rows repeat the id of another; a wide table has one row per series. Give a "
             "long table, or a unique id with the person as subject=."
         )
-    # A single row of positions goes through what a panel in memory goes through: it comes out in the order of time.
+    # Pass a single row of positions through the code for panels in memory: it comes out in the order of time.
     pattern = PanelDraft(values=np.arange(len(values), dtype=np.float64)[None, :])
     name_instants(pattern, list(values), timezone, guessed=plan.guessed)
     order = pattern.values[0].astype(np.int64)
@@ -70,15 +70,15 @@ def read_wide(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
     final = name_schema(static, kinds, has_subject=has_subject)
     rows = _Rows(plan.id.name, values, static, order, pattern.times, pattern.on_clock, pattern.timezone, rules, schema)
     series = engine.keep(engine.map(table, Chain((rows, NameStatic(static, has_subject, final))), final))
-    found = totals(engine, series, len(kinds), SUBJECT if has_subject else None)
-    if found.infinite:
-        # Names of columns may be identifiers in other wide tables; here they are counted all the same.
+    counts = totals(engine, series, len(kinds), SUBJECT if has_subject else None)
+    if counts.infinite:
+        # In other wide tables, column names may be identifiers; so columns are named by number here as well.
         labels = tuple(f"Column number {column.position + 1}, counted from 1," for column in plan.values)
         refuse_numbers(engine, table, values, labels)
-    refuse_without_subject(plan, found)
+    refuse_without_subject(plan, counts)
     instants = PanelInstants(aligned.times, n_instants, 1, pattern.on_clock)
     zone = None if pattern.timezone is None else find_zone(pattern.timezone)
-    return Read(series, instants, found, first.n_rows, zone=zone)
+    return Read(series, instants, counts, first.n_rows, zone=zone)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class _Rows:
             draft = PanelDraft(values=values, times=self.times, on_clock=self.on_clock, timezone=self.timezone)
             draft = align_draft(draft, self.rules)
             values = draft.values
-            # All of a block with its first series: only their sum is wanted.
+            # Assign the counts of a block to its first series: only their sum is used.
             done = {name: n * (np.arange(len(values)) == 0) for name, n in draft.account.items()}
         starts = np.arange(block.num_rows)
         entries = [plain([block.column(name)])[0] for name in self.static]

@@ -1,4 +1,4 @@
-"""The stream of one key on a worker of Spark's: its state, its events, and what it has on disk."""
+"""The stream of one key on a Spark worker: its state, its events, and its files."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ STATES = "keys"
 PARTIAL = ".partial-"
 _STATE = "state-"
 _LONGEST = 240
-# What Hive and Spark escape in the names of partitions, so that they read back what stands there.
+# Characters that Hive and Spark escape in the names of partitions, so that they read the same value back.
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a worker must know of the stream."""
+    """What a worker needs to know about the stream."""
 
     method: Reposition
     key: str
@@ -69,14 +69,15 @@ class Terms:
 
 
 def key_seed(seed: int, key: str) -> int:
-    """The seed of one key, by HMAC: anyone who knows all events of one key learns nothing of the groups of another."""
+    """The seed of one key, by HMAC: someone who knows all events of one key learns nothing about another key's
+    groups."""
     digest = hmac.new(seed.to_bytes((seed.bit_length() + 7) // 8 or 1), key.encode(), hashlib.sha256).digest()
     return int.from_bytes(digest[:16])
 
 
 def folder_name(column: str, key: str) -> str:
     """The folder of a key, named as partitions are: region=north."""
-    column, key = (_ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text) for text in (column, key))
+    column, key = (_ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text) for text in (column, key))
     name = f"{column}={key}"
     if len(name.encode()) > _LONGEST:
         raise InputError(f"A value of the key {column!r} is too long for a folder name. Use a shorter code.")
@@ -84,10 +85,10 @@ def folder_name(column: str, key: str) -> str:
 
 
 class KeyFiles:
-    """What a key has on disk: a folder of published snapshots, and one state for each batch that changed it.
+    """The files of a key: a folder of published snapshots, and one state for each batch that changed it.
 
-    Spark may run a task twice, and a batch again after a crash. So everything is written in a place of its own and
-    renamed, states carry the number of their batch, and a snapshot that is there already is never replaced by another.
+    Spark may run a task twice, and may run a batch again after a crash. So every file is written elsewhere and renamed,
+    states carry the number of their batch, and an existing snapshot is never replaced by a different one.
     """
 
     def __init__(self, terms: Terms, name: str) -> None:
@@ -97,7 +98,7 @@ class KeyFiles:
         self._aside = self._to / f"{PARTIAL}{uuid.uuid4().hex}"
 
     def state_before(self, batch: int | None) -> Checkpoint | None:
-        """The last state of an earlier batch; without a number, the last of all."""
+        """The last state of an earlier batch; without a number, the last state of all."""
         numbers = sorted(self._numbers())
         if batch is not None and numbers and numbers[-1] > batch:
             raise ReleaseError(
@@ -108,7 +109,7 @@ class KeyFiles:
         if not numbers:
             return None
         if batch is not None:
-            self.forget(numbers[-1])  # only a batch that is not committed runs again, and it needs the last one alone
+            self.forget(numbers[-1])  # only an uncommitted batch runs again, and it needs only the last state
         try:
             return Checkpoint.from_bytes(self._state(numbers[-1]).read_bytes())
         except UNREADABLE:
@@ -118,7 +119,7 @@ class KeyFiles:
             ) from None
 
     def publish(self, snapshots: Sequence[PublishedSnapshot]) -> None:
-        """Write snapshots, each whole and on disk before it has its name."""
+        """Write snapshots; each is complete and on disk before it gets its name."""
         for snapshot in snapshots:
             self._aside.mkdir(parents=True, exist_ok=True)
             for written in write_snapshot(self._aside, snapshot, self._format).asides:
@@ -132,7 +133,7 @@ class KeyFiles:
                 aside.put_in_place()
 
     def commit(self, checkpoint: Checkpoint, summary: dict[str, Any] | None) -> None:
-        """Keep the state, once what it covers is on disk; then the summary, which can be had again from it."""
+        """Store the state once what it covers is on disk; then the summary, which can be computed from the state."""
         if summary is not None:
             self._aside.mkdir(parents=True, exist_ok=True)
             sync(self._to)
@@ -153,7 +154,7 @@ class KeyFiles:
                 self._state(number).unlink(missing_ok=True)
 
     def tidy(self) -> None:
-        """Remove what was not put in its place."""
+        """Remove what was not put in place."""
         shutil.rmtree(self._aside, ignore_errors=True)
 
     def _numbers(self) -> list[int]:
@@ -188,7 +189,7 @@ class KeyStream:
             )
 
     def take(self, frame: pl.DataFrame, malformed: NDArray[np.bool_]) -> Iterator[PublishedSnapshot]:
-        """Events in the order of their arrival; gives what leaves the window."""
+        """Take events in order of arrival; yields the snapshots that leave the window."""
         before = self._arrivals.position
         after = Position(before.number + len(frame))
         numbers = np.arange(before.number + 1, after.number + 1)
@@ -196,7 +197,7 @@ class KeyStream:
             yield from self._push(snapshot)
 
     def finish(self) -> Iterator[PublishedSnapshot]:
-        """The end: everything that waits."""
+        """End the stream; yields everything that was waiting."""
         for snapshot in self._arrivals.finish():
             yield from self._push(snapshot)
         if self._operator is not None:
@@ -215,7 +216,7 @@ class KeyStream:
         yield from published
 
     def checkpoint(self, number: int) -> Checkpoint:
-        """Everything that is needed to go on after this batch."""
+        """Everything that is needed to continue after this batch."""
         tables: dict[str, pl.DataFrame] = {}
         events, arrived = self._arrivals.state()
         if events is not None:

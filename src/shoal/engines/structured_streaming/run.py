@@ -1,4 +1,4 @@
-"""The driver's side of a stream on Spark: the query, the figures of all keys, and how far the stream is."""
+"""The driver's side of a stream on Spark: the query, the figures of all keys, and the stream's position."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TRIGGER = "1 second"
 
 
 class Run:
-    """A stream from where it was to where its input ends."""
+    """A run of a stream, from where it stopped to the end of its input."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Run:
         self._frame, self._order, self._advance, self._certify = frame, order, advance, certify
         kept = read_checkpoint(terms.private)
         self.is_new = kept is None
-        # Drawn before anything is published and kept: a snapshot that is written again must have the same groups.
+        # Drawn and stored before anything is published: a snapshot that is written again must have the same groups.
         seed = secrets.randbits(128) if terms.method.seed is None else terms.method.seed
         self._facts: dict[str, Any] = {"settings": settings, "seed": seed, "ending": False, "finished": False}
         self._number = 0
@@ -74,7 +74,7 @@ class Run:
         return int(self.summary()["snapshots"]["published"])
 
     def run(self, stop: Stop, *, follow: bool, flush: bool, tell: Callable[[str], None]) -> dict[str, Any]:
-        """Publish until the input ends or a stop is asked for."""
+        """Publish until the input ends or a stop is requested."""
         self._keep()  # from now on the folder belongs to this state
         if self._facts["finished"]:
             self._query(self._refuse, stop, follow=False)
@@ -84,7 +84,7 @@ class Run:
             self._query(self._take, stop, follow=follow)
         if self._facts["ending"] or (flush and not stop.asked):
             self._facts["ending"] = True
-            self._keep()  # what comes from now on does not belong to the stream any more
+            self._keep()  # later events no longer belong to the stream
             with quiet():
                 self._finish()
             self._facts["finished"] = True
@@ -106,7 +106,7 @@ class Run:
                     batch(frame, number)
             except BaseException as error:
                 self._error = error
-                raise RuntimeError("the batch failed") from None  # Spark logs this one
+                raise RuntimeError("the batch failed") from None  # Spark logs this message
 
         writer = self._frame.writeStream.foreachBatch(guarded)
         writer = writer.option("checkpointLocation", str(self._terms.private / _CHECKPOINT))
@@ -126,7 +126,7 @@ class Run:
         failure = query.exception()
         if failure is None and self._error is None:
             return
-        # By its kind alone: Spark's message may quote the data.
+        # Only the kind of the error: Spark's message may quote the data.
         told = str(self._error) if isinstance(self._error, WorkerError) else type(self._error or failure).__name__
         if self._error is None and failure is not None:
             told = failure.getCondition() or told

@@ -1,4 +1,4 @@
-"""Events in files of a folder, as Spark reads them when they appear."""
+"""Events from the files of a folder, which Spark reads as they appear."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _FILE, _PATH, _BLOCK = "__shoal_file", "__shoal_path", "__shoal_block"
 
 @dataclass(frozen=True)
 class ArrivingFiles:
-    """A streaming frame of events, and how to put a batch of it in order.
+    """A streaming frame of events, and the order of the events in a batch.
 
     Parameters
     ----------
     frame
-        The columns asked for, and those below.
+        The requested columns, and those below.
     order
-        Columns by which the events of a batch come in the order of file names, and in each file in that of its rows.
+        Columns that sort the events of a batch by file name, and within a file by row.
     malformed
         The column that is not null where a line could not be read.
     untyped
@@ -48,18 +48,18 @@ class ArrivingFiles:
 
 
 def arriving_files(spark: SparkSession, folder: Path, columns: Sequence[str]) -> ArrivingFiles:
-    """The Parquet, CSV or JSON files that are in a folder or appear in it, of one kind.
+    """Stream the Parquet, CSV or JSON files that are in a folder or appear in it; all must be of one kind.
 
-    As with `shoal stream`, a file must be whole when it gets its name, hidden names and other endings are left alone,
-    and what stands in CSV and JSON is text until the stream decides.
+    As with `shoal stream`, a file must be complete when it gets its name, hidden files and other endings are ignored,
+    and the entries of CSV and JSON are text until the stream decides.
     """
     from pyspark.sql import functions as f
     from pyspark.sql import types
 
-    folder = folder.resolve()  # Java has a working folder of its own
+    folder = folder.resolve()  # Java has its own working folder
     kind, first = _look(folder)
     reader = spark.readStream.format(kind).option("pathGlobFilter", _PATTERNS[kind])
-    # By default a file that is a week older than another is left out, silently.
+    # By default, Spark silently leaves out a file that is a week older than another.
     reader = reader.option("maxFileAge", "36500d")
     if kind == "parquet":
         schema = _schema(spark, folder)
@@ -103,15 +103,15 @@ def _look(folder: Path) -> tuple[str, Path]:
     """The kind of the files in a folder, and the first of them."""
     if not folder.is_dir():
         raise InputError(f"No such folder: {folder}. On Spark, a stream is a folder of Parquet, CSV or JSON files.")
-    found: dict[str, Path] = {}
+    firsts: dict[str, Path] = {}
     for path in sorted(folder.rglob("*")):
         if any(part.startswith((".", "_")) for part in path.relative_to(folder).parts) or not path.is_file():
             continue
         for kind, endings in _ENDINGS.items():
             if path.name.lower().endswith(endings):
-                found.setdefault(kind, path)
-    if not found:
+                firsts.setdefault(kind, path)
+    if not firsts:
         raise InputError(f"{str(folder)!r} holds no Parquet, CSV or JSON file yet, so its columns are not known.")
-    if len(found) > 1:
-        raise InputError(f"{str(folder)!r} holds files of several kinds: {', '.join(sorted(found))}. Keep one kind.")
-    return next(iter(found.items()))
+    if len(firsts) > 1:
+        raise InputError(f"{str(folder)!r} holds files of several kinds: {', '.join(sorted(firsts))}. Keep one kind.")
+    return next(iter(firsts.items()))

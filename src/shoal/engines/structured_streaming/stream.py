@@ -1,20 +1,20 @@
 """Reposition on Spark's Structured Streaming: events of many keys in, checked snapshots of each key out.
 
-Every micro-batch is put in the order of arrival, gathered by key, and goes through the same operator and the same rule
-of closing as `shoal stream` (`Arrivals`, `RepositionStream`), one stream for each key. The work is a `foreachBatch`
-over `mapInArrow` with states of our own, not an operator with Spark's state, for three reasons:
+Every micro-batch is sorted into order of arrival and grouped by key. It then goes through the same operator and the
+same closing rule as `shoal stream` (`Arrivals`, `RepositionStream`), with one stream for each key. The work is a
+`foreachBatch` over `mapInArrow` with states of our own, not an operator with Spark's state, for three reasons:
 
-Order. What happens to an event depends on those before it. Spark hands the events of a key to `applyInPandasWithState`
-and `transformWithStateInPandas` in no stated order; sorted within partitions, `mapInArrow` gets them as they arrived,
-in blocks, so that no key must fit into memory.
+Order. What happens to an event depends on those before it. Spark passes the events of a key to `applyInPandasWithState`
+and `transformWithStateInPandas` in no stated order. With sorting within partitions, `mapInArrow` gets them as they
+arrived, in blocks, so no key has to fit into memory.
 
-Lateness. Spark's watermark is one for all keys and moves between batches, so that what is late would depend on where
-batches end. Here the watermark of a key is its latest time less `lateness`, after every event.
+Lateness. Spark has one watermark for all keys, which moves between batches, so which events are late would depend on
+where batches end. Here, the watermark of a key is its latest time less `lateness`, updated after every event.
 
 Exactly once. The files are the sink, and Spark's states cannot be committed together with them. So a batch may run
-twice: Spark writes down which events make a batch before it runs, a state carries the number of its batch, the batch
-starts from the state before it, and the same events give the same bytes under the same names. A batch that ran already
-and is run again changes nothing; a snapshot that would come out differently is refused.
+twice. Spark records which events make a batch before it runs; a state carries the number of its batch; the batch starts
+from the state before it; and the same events give the same bytes under the same names. Repeating a batch that already
+ran changes nothing; a snapshot that would come out differently is refused.
 """
 
 from __future__ import annotations
@@ -83,22 +83,22 @@ def reposition_stream(
         The column whose values are kept separate, such as a region or a tenant. They become names of folders, so they
         are public. Events without one are counted and not published.
     order
-        Columns by which the events of a batch come in the order of their arrival, such as the offset of a queue. Events
-        that are equal in all of them come as Spark reads them.
+        Columns that put the events of a batch in order of arrival, such as the offset of a queue. Events that are equal
+        in all of them come in the order in which Spark reads them.
     time, sensitive, quasi, id, every, lateness, known, strict
         As in `Arrivals`.
     follow
-        Whether to wait for further events until SIGINT or SIGTERM; otherwise what is there is taken.
+        Whether to wait for further events until SIGINT or SIGTERM; otherwise only existing events are taken.
     flush
         Whether the end of the input is the end of the stream.
     source
-        A name for the input; another one is refused when the stream resumes.
+        A name for the input; when the stream resumes, a different name is refused.
     untyped, malformed
         Whether all columns are text because the source knows no types; the column that is not null for an event that
         could not be read.
     advance, certify, tell
-        Who is told how many snapshots are published and closed; after each batch, which folders of keys have something
-        new; and what is no error but should be known.
+        Callbacks: `advance` gets the numbers of published and closed snapshots; `certify`, after each batch, the
+        folders of keys with something new; `tell`, notes that are not errors but should be known.
     """
     to, private = Path(to).resolve(), Path(private).resolve()
     if not events.isStreaming:
@@ -147,7 +147,7 @@ def reposition_stream(
 
 
 def _arranged(events: DataFrame, terms: Terms, order: Sequence[str], malformed: str | None) -> DataFrame:
-    """The columns that are needed, the key as text, and a mark on events that could not be read."""
+    """The columns needed, the key as text, and a mark on events that could not be read."""
     from pyspark.sql import functions as f
 
     columns = terms.arrivals().columns
@@ -168,7 +168,7 @@ def _arranged(events: DataFrame, terms: Terms, order: Sequence[str], malformed: 
     text = f.col(f"`{terms.key}`").cast("string")
     wrong = f.lit(False) if malformed is None else f.col(f"`{malformed}`").isNotNull()
     return events.select(
-        # What stands in the column of a line that could not be read is no key: it must not name a folder.
+        # An entry in a line that could not be read is not a key: it must not name a folder.
         f.when((text != "") & ~wrong, text).alias(KEY),
         wrong.alias(MALFORMED),
         *(f.col(f"`{name}`") for name in dict.fromkeys([*columns, *order])),
@@ -176,7 +176,7 @@ def _arranged(events: DataFrame, terms: Terms, order: Sequence[str], malformed: 
 
 
 def _open(private: Path, to: Path) -> None:
-    """Make the private folder, for its owner alone."""
+    """Make the private folder, readable by its owner only."""
     if private == to or to in private.parents:
         raise ReleaseError("The private folder must not be inside the release.")
     try:
@@ -189,7 +189,7 @@ def _open(private: Path, to: Path) -> None:
 
 
 def _tidy(to: Path, private: Path) -> None:
-    """Remove what a killed run wrote aside; some of it holds events."""
+    """Remove temporary files of a killed run; some of them hold events."""
     for folder in to.glob(f"*/{PARTIAL}*"):
         shutil.rmtree(folder, ignore_errors=True)
     for path in (private / STATES).glob("*/.*.partial"):

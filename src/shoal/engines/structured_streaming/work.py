@@ -1,4 +1,4 @@
-"""What Spark's workers do for a stream: take a batch, or finish keys. They tell counts and never an event."""
+"""What Spark's workers do for a stream: take a batch, or finish keys. They report counts, never events."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from shoal.read.tables import plain
 from shoal.streams.checkpoint import Checkpoint
 
 KEY, MALFORMED = "__shoal_key", "__shoal_malformed"
-"""Columns next to those of the events, as workers get them."""
+"""Columns that workers get beside those of the events."""
 LOST = "without-key"
-"""Where events without a key are counted; the folder of a key has a = in its name."""
+"""Where events without a key are counted. No key has this folder: theirs have a = in their names."""
 
 RESULT = pa.schema([(name, pa.string()) for name in ("name", "summary", "error", "message")])
 RESULT_DDL = ", ".join(f"{name} string" for name in RESULT.names)
-"""What a worker tells of a key: counts, or what went wrong, and never an event."""
+"""What a worker reports about a key: counts, or what went wrong, never an event."""
 
 _Run = tuple[str | None, pl.DataFrame, NDArray[np.bool_]]
 _Parts = Iterator[tuple[pl.DataFrame, NDArray[np.bool_]]]
@@ -35,7 +35,7 @@ _Parts = Iterator[tuple[pl.DataFrame, NDArray[np.bool_]]]
 
 @dataclass(frozen=True)
 class TakeBatch:
-    """Work of Spark's: the events of a batch, those of a key together and in order, through the stream of each key."""
+    """Spark task: the events of a batch, grouped by key and in order, go through the stream of each key."""
 
     terms: Terms
     batch: int
@@ -48,7 +48,7 @@ class TakeBatch:
             while run is not None:
                 parts = _SameKey(runs, run)
                 yield _told(self._take, run[0], parts)
-                for _ in parts:  # what is left of a key that failed
+                for _ in parts:  # skip the rest of a key that failed
                     pass
                 run = parts.next
         except Exception as wrong:
@@ -86,7 +86,7 @@ class TakeBatch:
 
 @dataclass(frozen=True)
 class FinishKeys:
-    """Work of Spark's: the streams of the named keys to their end."""
+    """Spark task: the streams of the named keys are taken to their end."""
 
     terms: Terms
 
@@ -112,18 +112,18 @@ class FinishKeys:
 
 
 def kept_summaries(terms: Terms) -> dict[str, dict[str, Any]]:
-    """The figures of every key, from the states."""
-    found = {}
+    """The figures of every key, from its last state."""
+    summaries = {}
     for folder in sorted((terms.private / STATES).glob("*")):
         kept = KeyFiles(terms, folder.name).state_before(None)
         if kept is not None:
             lost = folder.name == LOST
-            found[folder.name] = dict(kept.facts) if lost else KeyStream(terms, None, kept).summary()
-    return found
+            summaries[folder.name] = dict(kept.facts) if lost else KeyStream(terms, None, kept).summary()
+    return summaries
 
 
 def _told(work: Callable[..., tuple[str, Any]], *about: Any) -> pa.RecordBatch:
-    """What a worker tells. It never raises: Spark would log the message, and a library's message may quote the data."""
+    """A worker's report. It never raises: Spark would log the message, and a library's message may quote the data."""
     try:
         name, figures = work(*about)
         return _row(name=name, summary=json.dumps(figures))
@@ -146,16 +146,16 @@ def _place(wrong: Exception) -> str:
 
 
 class WorkerError(Exception):
-    """A defect of ours on a worker, by its kind and place."""
+    """A defect of ours on a worker, named by its kind and place."""
 
 
 def raise_told(error: str, message: str) -> None:
-    """Raise at the driver what a worker told."""
+    """Raise at the driver the error that a worker reported."""
     raise getattr(errors, error, WorkerError)(message)
 
 
 class _SameKey(Iterator[tuple[pl.DataFrame, NDArray[np.bool_]]]):
-    """The runs of one key, out of those of all; `next` is the first of another."""
+    """The runs of one key among those of all keys; `next` is the first run of another key."""
 
     def __init__(self, runs: Iterator[_Run], first: _Run) -> None:
         self._runs, self._key = runs, first[0]
@@ -170,7 +170,7 @@ class _SameKey(Iterator[tuple[pl.DataFrame, NDArray[np.bool_]]]):
 
 
 def _runs(blocks: Iterator[pa.RecordBatch], terms: Terms) -> Iterator[_Run]:
-    """Events of one key in a row, block by block."""
+    """Adjacent events of one key, block by block."""
     columns = terms.arrivals().columns
     for block in blocks:
         if not block.num_rows:

@@ -138,7 +138,7 @@ class LongSource(MeterSource):
         for entry in pc.value_counts(texts).to_pylist():
             word = entry["values"]
             self._words[word if word.lower() in USUAL_NULLS else "" if word else " "] += entry["counts"]
-        del self._words[" "]  # an empty cell is no word
+        del self._words[" "]  # an empty cell is not a word
 
     def unlike(self, sizes: NDArray[np.float64]) -> str:
         """Columns of a table with a row per instant are subjects by the rule that reading follows."""

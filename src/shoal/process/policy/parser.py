@@ -28,7 +28,7 @@ MOST_FIELDS = 10_000
 """Largest number of fields and entries, aliases expanded; more are aliases that multiply, or not a policy."""
 
 LONGEST_NUMBER = 40
-"""Characters of a number."""
+"""Largest number of characters in a number."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -130,18 +130,18 @@ def _plain(node: Node, path: Path_, places: dict[Path_, int], name: str, lines: 
             "policy. Are there aliases of aliases?"
         )
     if isinstance(node, MappingNode):
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, ScalarNode):
                 raise ParameterError(f"{_at(name, key_node.start_mark.line, lines)}: a field's name must be a word.")
             key = str(key_node.value)
-            if key in found:
+            if key in fields:
                 raise ParameterError(
                     f"{_at(name, key_node.start_mark.line, lines)}: {key!r} is given twice. Remove one of them."
                 )
             places[(*path, key)] = key_node.start_mark.line
-            found[key] = _plain(value_node, (*path, key), places, name, lines)
-        return found
+            fields[key] = _plain(value_node, (*path, key), places, name, lines)
+        return fields
     if isinstance(node, SequenceNode):
         return [_plain(part, (*path, at), places, name, lines) for at, part in enumerate(node.value)]
     if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:

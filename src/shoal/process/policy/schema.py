@@ -100,7 +100,7 @@ class Limit(BaseModel):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the measure is told."""
+        """The parameters of the measure."""
         return dict(self.model_extra or {})
 
 

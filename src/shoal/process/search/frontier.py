@@ -60,16 +60,16 @@ class Point:
 
     def misses(self, limits: Limits) -> dict[str, tuple[float, float]]:
         """What is beyond its limit: figure and limit, by name. Empty if both limits are met."""
-        found: dict[str, tuple[float, float]] = {}
+        misses: dict[str, tuple[float, float]] = {}
         if self.risk > limits.risk:
-            found["risk"] = (self.risk, limits.risk)
+            misses["risk"] = (self.risk, limits.risk)
         for name, limit in limits.utility.items():
             value = self.scores[name].value
             if limit.at_most is not None and not value <= limit.at_most:
-                found[name] = (value, limit.at_most)
+                misses[name] = (value, limit.at_most)
             elif limit.at_least is not None and not value >= limit.at_least:
-                found[name] = (value, limit.at_least)
-        return found
+                misses[name] = (value, limit.at_least)
+        return misses
 
     def meets(self, limits: Limits) -> bool:
         """Whether everything holds."""
@@ -130,7 +130,7 @@ class Frontier:
     Parameters
     ----------
     limits
-        What was asked for.
+        The requested limits.
     points
         What was tried, in order.
     chosen

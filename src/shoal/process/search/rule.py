@@ -10,7 +10,7 @@ and better in one of them. Ties go to the one nearer to the limits, then the mor
 **Bisection.** If a range is all that is open in an alternative, and risk only rises or only falls along it, the step in
 which the risk limit is crossed is halved until nothing lies between, as far as the budget goes.
 
-What is tried next follows from what earlier trials gave, and from nothing else. So an interrupted search that replays
+What is tried next depends only on the results of earlier trials. So an interrupted search that replays
 its earlier trials continues as if nothing had happened.
 """
 

@@ -119,7 +119,7 @@ def build_method(steps: list[tuple[str, dict[str, Any]]], seed: int) -> Method:
 
 def build_attacks(knows: Mapping[str, Any]) -> dict[str, Attack[Risk]]:
     """The attacks of an adversary: `points: 5`, or `known-points: {n: 5, choose: peaks}`."""
-    found: dict[str, Attack[Risk]] = {}
+    attacks: dict[str, Attack[Risk]] = {}
     short = {cls.short[0]: (cls.name, cls.short[1]) for cls in named_in(attack_room) if cls.short}
     for word, given in knows.items():
         name, first = short.get(word, (word, ""))
@@ -132,16 +132,16 @@ def build_attacks(knows: Mapping[str, Any]) -> dict[str, Attack[Risk]]:
             parameters = {first: given}
         else:
             raise ParameterError(f"adversary.knows.{word}: give its parameters as fields, such as {{n: 5}}.")
-        if name in found:
+        if name in attacks:
             raise ParameterError(f"adversary.knows names {name} twice. Give the one that knows more, or run twice.")
         if cls.unfit:
             raise ParameterError(f"adversary.knows.{word}: {cls.unfit}.")
-        found[name] = build(cls, parameters)
-    if not found:
+        attacks[name] = build(cls, parameters)
+    if not attacks:
         raise ParameterError(
             "adversary.knows is empty: an adversary who knows nothing is not a test. Give {points: 5}."
         )
-    return found
+    return attacks
 
 
 def build_measures(wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -162,5 +162,5 @@ def build_guarantee(given: str | Mapping[str, Any]) -> Guarantee:
     if str(parameters) in getattr(kind, "rules", ()):
         named: Guarantee = kind.named(str(parameters))
         return named
-    found: Guarantee = build(kind, parameters or {})
-    return found
+    guarantee: Guarantee = build(kind, parameters or {})
+    return guarantee

@@ -57,14 +57,14 @@ class SearchTask:
 
     def attacks_on(self, candidate: Candidate | CandidateShards) -> dict[str, Any]:
         """The attacks tried on a candidate. With several methods, each gets those against its form of release."""
-        found = {
+        attacks = {
             name: attack
             for name, attack in self.attacks.items()
             if not self.choices.over_methods or (attack.against == "envelopes") == candidate.has_envelopes
         }
         if self.adds_relink and not _shows_habits(candidate):
-            found.pop(Relink.name, None)
-        return found
+            attacks.pop(Relink.name, None)
+        return attacks
 
     @property
     def adds_relink(self) -> bool:
@@ -112,7 +112,7 @@ class SearchOutcome:
 
     frontier: Frontier
     candidate: Candidate | CandidateShards | None
-    """In memory, or in shards where the panel is."""
+    """In memory, or in shards if the panel is."""
     method: Method | None
     settings: Sequence[Setting] = ()
     """For each point of the frontier."""

@@ -54,7 +54,7 @@ def odd_dates(folder: Path, files: Sequence[Path], began: float) -> int:
 
 def judge_files(notes: int, dates: int) -> Finding | None:
     """The finding about this many notes and dates."""
-    found = [
+    findings = [
         f"{n} {words}"
         for n, words in (
             (notes, "note(s) in Parquet metadata that its writer does not need"),
@@ -62,11 +62,11 @@ def judge_files(notes: int, dates: int) -> Finding | None:
         )
         if n
     ]
-    if not found:
+    if not findings:
         return None
     return Finding(
         NAME,
-        f"The files carry {', '.join(found)}.",
+        f"The files carry {', '.join(findings)}.",
         "Write the release with Shoal's own writers, to a folder that nothing else writes to.",
     )
 
@@ -130,8 +130,8 @@ def beside_rows(path: Path) -> list[str]:
     # It holds the Arrow schema as base64 text; anything much longer holds something else.
     longest = 2 * len(schema.remove_metadata().serialize()) + _INDEX_BYTES
     n_free += max(0, len((metadata.metadata or {}).get(b"ARROW:schema", b"")) - longest)
-    found = [f"carries {n_notes} note(s) in its metadata that Shoal does not write"] if n_notes else []
-    return [*found, f"holds {n_free} byte(s) that belong to no column"] if n_free > most or n_free < 0 else found
+    findings = [f"carries {n_notes} note(s) in its metadata that Shoal does not write"] if n_notes else []
+    return [*findings, f"holds {n_free} byte(s) that belong to no column"] if n_free > most or n_free < 0 else findings
 
 
 def texts_in_metadata(path: Path) -> list[str]:

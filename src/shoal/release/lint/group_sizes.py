@@ -39,7 +39,7 @@ def group_sizes(written: Written) -> Finding | None:
         rest = left if left < crowd.size else 0
     if not small and not rest:
         return None
-    found = [
+    findings = [
         f"{n} {words}"
         for n, words in (
             (small, f"of {times.sum()} published groups have fewer than {crowd.size}"),
@@ -49,7 +49,7 @@ def group_sizes(written: Written) -> Finding | None:
     ]
     return Finding(
         NAME,
-        f"{'; '.join(found)}.",
+        f"{'; '.join(findings)}.",
         "Raise k so that small groups merge with others, or drop the series that stand alone.",
     )
 

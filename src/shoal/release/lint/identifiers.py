@@ -33,29 +33,29 @@ def surviving_identifiers(written: Written) -> Finding | None:
     """
     columns = _identifiers(written.candidate.private.original)
     known = {text for column in columns for text in column if text is not None}
-    found = []
+    findings = []
     names = written.published_names
     if n := sum(name in known for name in names):
-        found.append(f"{n} of {len(names)} names are identifiers")
+        findings.append(f"{n} of {len(names)} names are identifiers")
     elif n := int((written.rows < 0).sum()):
-        found.append(f"{n} of {len(names)} names are not the pseudonyms drawn for it")
+        findings.append(f"{n} of {len(names)} names are not the pseudonyms drawn for it")
     telling = {text for text in known if len(text) >= _SHORTEST and not _is_number(text)}
-    found += [
+    findings += [
         f"column {place} holds {n} identifier(s)"
         for place, n in enumerate(_in_columns(written, columns, known, telling))
         if n
     ]
     long = {text for text in known if len(text) >= _SHORTEST}
     if n := sum(name in long for path in written.tables for name in _header(path) if name not in _OURS):
-        found.append(f"{n} column(s) are called like one")
+        findings.append(f"{n} column(s) are called like one")
     words = {word for path in written.tables for text in texts_in_metadata(path) for word in _words(text)}
     if n := len(words & long):
-        found.append(f"{n} stand in the metadata of files")
-    if not found:
+        findings.append(f"{n} are in the metadata of files")
+    if not findings:
         return None
     return Finding(
         NAME,
-        f"Identifiers are in the release: {'; '.join(found)}.",
+        f"Identifiers are in the release: {'; '.join(findings)}.",
         "Read the table without those columns, or name them as --id or --subject, which stay behind.",
     )
 
@@ -67,10 +67,10 @@ def _identifiers(original: Panel | Events) -> list[list[str | None]]:
         return [frame[name].cast(pl.String).to_list() for name in original.roles.columns(Role.IDENTIFIER)]
     listed = original.roles.columns(Role.IDENTIFIER)
     static = {**original.attributes, **original.sensitive}
-    found = [original.ids, *(static[name] for name in listed if name in static)]
+    columns = [original.ids, *(static[name] for name in listed if name in static)]
     if original.subjects is not None:
-        found.append(original.subjects)
-    return [[str(entry) for entry in column.tolist()] for column in found]
+        columns.append(original.subjects)
+    return [[str(entry) for entry in column.tolist()] for column in columns]
 
 
 def _in_columns(

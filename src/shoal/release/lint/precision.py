@@ -76,15 +76,15 @@ def precisions(rows: NDArray[np.float64]) -> Numbers:
     >>> precisions(np.array([[1.0, 2.5], [3.0, np.nan], [0.125, 1.0], [1 / 3, 0.0], [np.nan, np.nan]])).tolist()
     [1, 0, 3, 10, -1]
     """
-    found = np.full(len(rows), COMPUTED)
-    found[np.isnan(rows).all(axis=1)] = NOTHING
+    decimals_of_rows = np.full(len(rows), COMPUTED)
+    decimals_of_rows[np.isnan(rows).all(axis=1)] = NOTHING
     # Most decimals first: for means over groups, hardly a row remains.
-    left = np.flatnonzero((found != NOTHING) & _fits(rows, MOST))
+    left = np.flatnonzero((decimals_of_rows != NOTHING) & _fits(rows, MOST))
     for d in range(MOST + 1):
         fits = _fits(rows[left], d)
-        found[left[fits]] = d
+        decimals_of_rows[left[fits]] = d
         left = left[~fits]
-    return found
+    return decimals_of_rows
 
 
 def _fits(rows: NDArray[np.float64], decimals: int) -> NDArray[np.bool_]:

@@ -26,7 +26,7 @@ class Finding:
     what
         What was found: counts and positions, never a value or an identifier.
     fix
-        The way out.
+        How to avoid it.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Crowd:
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """What the lint looks at.
+    """What the lint examines.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ class Written:
         """The names in the file, in its order; events have none."""
         if isinstance(self.published, EventTables):
             return []
-        found = self.published.names if isinstance(self.published, Profiles) else self.published.ids
-        return [str(name) for name in (() if found is None else found)]
+        names = self.published.names if isinstance(self.published, Profiles) else self.published.ids
+        return [str(name) for name in (() if names is None else names)]
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
