@@ -57,11 +57,28 @@ def collected(config):
     return None if worker is None else Path(tempfile.gettempdir()) / f"collected-{worker['testrunuid']}"
 
 
+def compile_kernels(number):
+    """Run methods whose kernels take long to compile and are needed by tests of many files."""
+    from shoal import KP, NLK, Microaggregation, Panel
+
+    values = np.random.default_rng(0).normal(size=(1000, 12))
+    if number % 2:
+        Microaggregation(k=3).anonymize(Panel(values)).check()
+    else:
+        NLK(n=2, l=5, k=4).anonymize(Panel(values[:40])).check()
+        KP(k=4, p=2).anonymize(Panel(values[:40])).check()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session):
-    """Let the first process compile the tests: all of them at once would compile each file several times."""
+    """Let one of several processes compile each thing: at once, all of them would compile the same.
+
+    The first compiles the tests while it collects them, the others some kernels until it has.
+    """
     mark = collected(session.config)
-    if mark is not None and session.config.workerinput["workerid"] != "gw0":
+    number = 0 if mark is None else int(session.config.workerinput["workerid"].removeprefix("gw"))
+    if number:
+        compile_kernels(number)
         until = time.monotonic() + 120
         while not mark.exists() and time.monotonic() < until:
             time.sleep(0.1)

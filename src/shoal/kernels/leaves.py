@@ -397,9 +397,9 @@ def place_of_row(leaves: Leaves, row: int, at: Place) -> None:
         for j in range(SECOND):
             at.second[j] = leaves.second[_within(leaf * SECOND_BLOCK, slot, j)]
     if leaves.rest.shape[0] > 0:
-        at.rest[:] = leaves.rest[place * STRIDE : (place + 1) * STRIDE]
+        _copy(leaves.rest, place * STRIDE, at.rest)
     width = at.full.shape[0]
-    at.full[:] = leaves.full[row * width : (row + 1) * width]
+    _copy(leaves.full, row * width, at.full)
     _negate(at)
 
 
@@ -420,11 +420,20 @@ def place_of_point(frame: Frame, point: Floats, at: Place) -> None:
             turned[0, j] += centred[0, c] * frame.turn[c, j]
     y = np.empty((1, FIRST + SECOND + STRIDE), np.int16)
     _store(turned, centred, frame.scale, y, at.full.reshape(1, at.full.shape[0]), np.zeros(1, np.int64))
-    at.first[:], at.second[:], at.rest[:] = y[0, :FIRST], y[0, FIRST : FIRST + SECOND], y[0, FIRST + SECOND :]
+    _copy(y[0], 0, at.first)
+    _copy(y[0], FIRST, at.second)
+    _copy(y[0], FIRST + SECOND, at.rest)
     _negate(at)
 
 
 @njit(cache=True)
+def _copy(source: NDArray[Any], start: int, to: NDArray[Any]) -> None:
+    """Fill an array. An assignment of arrays does the same, but takes numba seconds to compile."""
+    for i in range(to.shape[0]):
+        to[i] = source[start + i]
+
+
+@njit(cache=True)
 def _negate(at: Place) -> None:
-    at.opposite[:] = at.first
+    _copy(at.first, 0, at.opposite)
     at.opposite[FIRST - 1] = -at.first[FIRST - 1]
