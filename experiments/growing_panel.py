@@ -154,8 +154,8 @@ def on_loss(meters: Meters, fresh: list[Panel], kept: list[Panel], k: int) -> st
         f"Keeping the cells of the first day loses {means[1] / means[0]:.2f} times as much as fresh groups every day."
     )
     if len(means) > 2:
-        advice = ": begin long" if means[2] < means[1] else ""
-        text += f" Where the first release is of a whole week, it is {means[2] / means[0]:.2f} times as much{advice}."
+        advice = ": start with a long first release" if means[2] < means[1] else ""
+        text += f" If the first release covers a whole week, it is {means[2] / means[0]:.2f} times as much{advice}."
     return "\n".join([f"| groups | day 1 | day 2 | {name} | worst day |", "|---|---|---|---|---|", *rows, "", text])
 
 
