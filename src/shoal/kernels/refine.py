@@ -45,7 +45,7 @@ def _pass_pairs(
     """
     g, n_near = near.shape
     start = clock[0]
-    rows_b, room = np.empty(s.y.shape[0], dtype=np.int64), np.empty((3, s.y.shape[0]))
+    rows_b, room = np.empty(s.y.shape[0], dtype=np.int64), np.empty((2, s.y.shape[0]))
     for a in range(g):
         for slot in range(n_near):
             b = near[a, slot]
