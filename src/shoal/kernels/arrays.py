@@ -9,9 +9,11 @@ Bools = NDArray[np.bool_]
 
 
 def renumber(labels: Ints) -> Ints:
-    """The same groups, numbered from 0 in the order of their first rows."""
-    _, first_rows, groups = np.unique(labels, return_index=True, return_inverse=True)
-    ranks = np.empty(first_rows.shape[0], dtype=np.int64)
-    ranks[np.argsort(first_rows)] = np.arange(first_rows.shape[0])
-    numbered: Ints = ranks[groups.reshape(-1)]
+    """The same groups, numbered from 0 in the order of their first rows; no label is negative."""
+    rows = np.arange(labels.shape[0])
+    first_rows = np.full(labels.max(initial=-1) + 1, -1)
+    first_rows[labels[::-1]] = rows[::-1]  # of several rows the last one assigned stays
+    ranks = np.empty_like(first_rows)
+    ranks[labels[rows[first_rows[labels] == rows]]] = np.arange(np.count_nonzero(first_rows >= 0))
+    numbered: Ints = ranks[labels]
     return numbered

@@ -29,7 +29,7 @@ def distance(a: Floats, b: Floats) -> np.float64:
 
 @njit(cache=True, nogil=True)
 def means_and_loss(y: Floats, labels: Ints, g: int) -> tuple[Floats, float]:
-    """The mean of each group, summed in row order, and the loss, summed from left to right."""
+    """The mean of each group, summed in row order, and the loss, likewise."""
     sizes = np.zeros(g)
     means = np.zeros((g, y.shape[1]))
     for i in range(y.shape[0]):
@@ -41,9 +41,7 @@ def means_and_loss(y: Floats, labels: Ints, g: int) -> tuple[Floats, float]:
             means[a, c] /= sizes[a]
     total = 0.0
     for i in range(y.shape[0]):
-        for c in range(y.shape[1]):
-            difference = y[i, c] - means[labels[i], c]
-            total += difference * difference
+        total += distance(y[i], means[labels[i]])
     return means, total
 
 

@@ -17,6 +17,7 @@ from numba import njit
 from shoal.kernels.arrays import Floats, Ints, renumber
 from shoal.kernels.group_changes import (
     LARGEST_IN_CYCLE,
+    LEAN,
     State,
     are_apart,
     best_of_two,
@@ -45,7 +46,7 @@ def _pass_pairs(
     """
     g, n_near = near.shape
     start = clock[0]
-    rows_b, room = np.empty(s.y.shape[0], dtype=np.int64), np.empty((3, s.y.shape[0]))
+    rows_b, room = np.empty(s.y.shape[0], dtype=np.int64), np.empty((2, s.y.shape[0]))
     for a in range(g):
         for slot in range(n_near):
             b = near[a, slot]
@@ -150,18 +151,21 @@ def _search(s: State, near: Ints, nearest: Ints, k: int, noise: float, times: tu
         again = again or _pass_dissolve(s, near, noise, changed, dissolved, clock, limit)
 
 
+@njit(**LEAN)
+def _list_rows(labels: Ints, first: Ints, following: Ints) -> None:
+    """The rows of each group as a list in row order; `first` holds -1."""
+    for row in range(labels.shape[0] - 1, -1, -1):
+        following[row] = first[labels[row]]
+        first[labels[row]] = row
+
+
 def _searched(y: Floats, labels: Ints, near: Ints, nearest: Ints, k: int, limit: int) -> tuple[Ints, int]:
     """New labels, not renumbered, and the number of candidate changes evaluated."""
     n = y.shape[0]
     g = near.shape[0]
-    members = np.argsort(labels, kind="stable")
-    sizes = np.bincount(labels)
-    following = np.full(n, -1)
-    following[members[:-1]] = members[1:]
-    ends = np.cumsum(sizes)
-    following[members[ends - 1]] = -1
-    first = members[ends - sizes]
-    state = State(y, labels.copy(), first, following, sizes, np.empty((g, y.shape[1])), np.empty(n), np.empty(g))
+    lists = np.full(g, -1), np.empty(n, dtype=np.int64)
+    _list_rows(labels, *lists)
+    state = State(y, labels.copy(), *lists, np.empty(g, np.int64), np.empty((g, y.shape[1])), np.empty(n), np.empty(g))
     times = (
         np.zeros(g, dtype=np.int64),
         np.full(near.shape, -1),
@@ -253,8 +257,9 @@ def refine_near(x: Floats, labels: Ints, k: int, max_evaluations: int, n_near: i
     refined = given.copy()
     used = _cut_large(y, refined, k, max_evaluations)
     n_groups = int(refined.max()) + 1
-    if n_groups > 1:
-        near = nearest_groups(means_and_loss(y, refined, n_groups)[0], n_near, threads=1)
-        refined = renumber(_searched(y, refined, near, near[:, :0].copy(), k, max_evaluations - used)[0])
-    before, after = (means_and_loss(y, some, int(some.max()) + 1)[1] for some in (given, refined))
-    return refined if after <= before else given
+    if n_groups == 1:
+        return given
+    means, before = means_and_loss(y, refined, n_groups)
+    near = nearest_groups(means, n_near, threads=1)
+    refined = renumber(_searched(y, refined, near, near[:, :0].copy(), k, max_evaluations - used)[0])
+    return refined if means_and_loss(y, refined, int(refined.max()) + 1)[1] <= before else given
