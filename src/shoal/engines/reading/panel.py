@@ -58,7 +58,7 @@ _ROWS = 4_000_000
 """Rows of a scratch file: enough to keep a core busy for some seconds."""
 
 _CHEAP = 64 * 2**30
-"""Bytes of input for whose digest it is worth reading them again."""
+"""Largest input, in bytes, that is worth reading again for its digest."""
 
 
 def read_source(engine: Engine, source: Any, shard_size: int | None, **settings: Any) -> PanelShards:
