@@ -90,6 +90,10 @@ def test_what_is_promised_is_the_same_whatever_was_spent():
             {"epsilon": 1.0, "accounting": [{**vars(query(0.5)), "epsilon": -0.5}]},
             "accounting needs a sensitivity, scale and epsilon above 0",
         ),
+        (
+            {"epsilon": 1.0, "accounting": [{**vars(query(0.5)), "lower": [0.0], "upper": 1.0}]},
+            "accounting needs numbers as lower and upper",
+        ),
     ],
 )
 def test_what_is_no_budget_is_refused(parameters, message):

@@ -77,6 +77,11 @@ def test_damaged_and_foreign_archives_are_refused(tmp_path):
     (tmp_path / "x.zip").write_bytes(whole[:3000])
     with refused("cannot be unpacked: it is damaged"):
         locate(tmp_path / "x.zip")
+    named = pack(tmp_path / "y.zip", {"m": b"1"}).read_bytes()
+    at = named.index(b"PK\x01\x02") + 46  # the name in the directory; zero bytes end it
+    (tmp_path / "y.zip").write_bytes(named[:at] + b"\0" + named[at + 1 :])
+    with refused("cannot be unpacked: it is damaged"):
+        locate(tmp_path / "y.zip")
     (tmp_path / "x.csv").write_bytes(b"BZh91AY&SY")
     with refused("is packed with bzip2"):
         locate(tmp_path / "x.csv")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from release.test_canonical import findings, said
 from shoal.release.canonical import parquet_blocks
 from shoal.release.files import NotAPanelError
+from shoal.release.lint.file_metadata import beside_rows
 
 RAW = ["meter of Ann", "4711"]
 
@@ -135,3 +136,19 @@ def test_a_footer_that_names_no_codec_is_refused(tmp_path):
     path.write_bytes(content[:-8] + b"\xff\xff\xff\x7fPAR1")
     with pytest.raises(ValueError, match="no footer"):
         list(parquet_blocks(path, schema))
+
+
+def test_size_statistics_of_another_schema_are_refused(tmp_path):
+    schema = pa.schema([("id", pa.string())])
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table([["a", None] * 4], schema=schema), path, compression="zstd")
+    content = path.read_bytes()
+    optional = b"\x15\x0c\x25\x02\x18\x02id"  # type, repetition and name of the column
+    assert content.count(optional) == 1
+    assert beside_rows(path) == []
+    # Of a column without gaps, there are no two levels to count: Arrow would end the process.
+    for never_or_unknown in (b"\x25\x00", b"\x25\x3e"):
+        path.write_bytes(content.replace(optional, optional.replace(b"\x25\x02", never_or_unknown)))
+        for read in (lambda: list(parquet_blocks(path, schema)), lambda: beside_rows(path)):
+            with pytest.raises(ValueError, match="size statistics that do not fit the schema"):
+                read()

@@ -172,4 +172,6 @@ def _spent(entry: Any) -> Spent:
     numbers = (spent.sensitivity, spent.scale, spent.epsilon)
     if not all(is_number(n) and 0 < n < math.inf for n in numbers):
         raise ParameterError("accounting needs a sensitivity, scale and epsilon above 0 for each query.")
+    if not all(end is None or is_number(end) for end in (spent.lower, spent.upper)):
+        raise ParameterError("accounting needs numbers as lower and upper of a query, or neither.")
     return spent

@@ -23,7 +23,7 @@ MOST_WORKBOOK = 1 << 30
 """Bytes that a workbook may unpack to: it is held in memory."""
 MOST_MEMBERS = 100_000
 """Files in an archive."""
-_ZIP_ERRORS = (zipfile.BadZipFile, OSError, ValueError, EOFError, RuntimeError, NotImplementedError)
+_ZIP_ERRORS = (zipfile.BadZipFile, OSError, ValueError, IndexError, EOFError, RuntimeError, NotImplementedError)
 _OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
 
 

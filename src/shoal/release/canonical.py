@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from shoal.errors import ReleaseError
 from shoal.model.keyed_names import NAME_LENGTH
 from shoal.release.files import NotAPanelError, column_times, csv_frame, parse_times, unreadable
-from shoal.release.parquet_pages import Unused, refuse_overlaps, refuse_unknown_codecs
+from shoal.release.parquet_pages import Unused, refuse_odd_footer, refuse_overlaps
 
 BLOCK_ROWS = 1 << 17
 _CSV_BLOCK = 1 << 22
@@ -154,7 +154,7 @@ def parquet_blocks(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
     Raises KeyError if it has other columns, and NotAPanelError, without the name of the file, if these are not of the
     types that are written, hold NaN, or have statistics or dictionaries that do not match the rows.
     """
-    refuse_unknown_codecs(path)
+    refuse_odd_footer(path)
     with pq.ParquetFile(path, pre_buffer=False) as file:
         refuse_other_types(file, schema)
         refuse_overlaps(file.metadata)

@@ -57,7 +57,7 @@ def metadata_findings(folder: Path, certificate: Certificate) -> list[str]:
     findings = []
     for name in sorted(certificate.files):
         if name.endswith(".parquet"):
-            with suppress(OSError, pa.ArrowException):  # an unreadable table is reported where it is read
+            with suppress(OSError, ValueError, pa.ArrowException):  # an unreadable table is reported where it is read
                 findings += [f"{name} {found}" for found in beside_rows(folder / name)]
     return findings
 

@@ -2,8 +2,8 @@
 
 Someone who reads the rows never sees a dictionary entry that no row refers to, nor the smallest and largest value in a
 page header, and raw readings can hide in both. So each of them must be a value of the rows. Page headers are parsed
-here, because the libraries do not expose them, and the codecs in the footer, because Arrow ends the process when it is
-asked for the name of one that it does not know. Bytes after the last value of a page are not examined.
+here, because the libraries do not expose them, and the footer, because Arrow ends the process at an unknown codec or at
+size statistics of another schema. Bytes after the last value of a page are not examined.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _OTHER_STATISTICS = (3, 7, 8)
 """The number of missing values, and whether the ends are exact."""
 _SHORTEST_CUT = 16
 _CODECS = range(8)
+_REQUIRED, _OPTIONAL, _REPEATED = range(3)  # how often a column has a value in a row
+_TEXT = 6  # the physical type of texts
 _TAIL = struct.Struct("<I4s")  # bytes of the footer, and the mark
 _WIDE: dict[pa.DataType, tuple[pa.DataType, str]] = {
     **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.date32()), (pa.int32(), "<i4")),
@@ -54,7 +56,7 @@ class Unused:
         self._wide, self._numpy = _WIDE.get(pa.int64() if pa.types.is_timestamp(kind) else kind, (kind, ""))
         try:
             entries, ends = self._read(path, chunk)
-        except (KeyError, IndexError, TypeError, OverflowError, struct.error):
+        except (KeyError, IndexError, TypeError, AttributeError, OverflowError, struct.error):
             raise ValueError("no pages") from None
         # Bit by bit, except that the libraries may write either zero as an end.
         self._entries = self._keys(entries, exact=True)
@@ -142,8 +144,8 @@ class Unused:
         return pa.array(np.ascontiguousarray(numbers).view(f"i{numbers.itemsize}") if exact else numbers + 0.0)
 
 
-def refuse_unknown_codecs(path: Path) -> None:
-    """Raise ValueError if the footer of a file names a codec that there is none of, or cannot be parsed."""
+def refuse_odd_footer(path: Path) -> None:
+    """Raise ValueError if Arrow would end the process at the footer of a file, or if it cannot be parsed."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         at = len(content) - _TAIL.size
         try:
@@ -151,11 +153,27 @@ def refuse_unknown_codecs(path: Path) -> None:
             if mark != b"PAR1" or length > at:
                 raise IndexError
             footer, _ = _struct(content, at - length, 0)
-            codecs = [chunk[3][4] for group in footer[4] for chunk in group[1]]
-        except (KeyError, IndexError, TypeError, struct.error):
+            repetitions = [leaf.get(3, 0) for leaf in footer[2][1:]]
+            chunks = [chunk[3] for group in footer[4] for chunk in group[1]]
+            codecs = [chunk[4] for chunk in chunks]
+            sizes = [
+                _fits(chunk[1], chunk.get(16, {}), repetition)
+                for chunk, repetition in zip(chunks, repetitions * len(footer[4]), strict=True)
+            ]
+        except (KeyError, IndexError, TypeError, AttributeError, struct.error):
             raise ValueError("no footer") from None
     if any(type(codec) is not int or codec not in _CODECS for codec in codecs):
         raise ValueError("an unknown codec")
+    if not all(sizes):
+        raise ValueError("size statistics that do not fit the schema")
+
+
+def _fits(kind: int, sizes: dict[int, Any], repetition: int) -> bool:
+    """Whether size statistics are those of a column of this type: lengths of texts, and a count for each level."""
+    levels = ((2, 1 + (repetition == _REPEATED)), (3, 1 + (repetition != _REQUIRED)))
+    if repetition not in (_REQUIRED, _OPTIONAL, _REPEATED) or (1 in sizes and kind != _TEXT):
+        return False
+    return all(len(sizes.get(field, ())) in (0, n) for field, n in levels)
 
 
 def refuse_overlaps(metadata: pq.FileMetaData) -> None:

@@ -146,7 +146,8 @@ class StreamFindings:
             if digest_file(path) != part:
                 yield f"{name} was changed after it was published: its SHA-256 is not the one in {INDEX_FILE}"
             if path.suffix == ".parquet":
-                with suppress(OSError, pa.ArrowException):  # an unreadable table is reported where it is read
+                # An unreadable table is reported where it is read.
+                with suppress(OSError, ValueError, pa.ArrowException):
                     yield from (f"{name} {found}" for found in beside_rows(path))
         try:
             tables = read_snapshot(self._folder, line, self._certificate)

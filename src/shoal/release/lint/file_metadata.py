@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from shoal.release.certificate import FILE_NAME
 from shoal.release.lint.written import Finding, Written
+from shoal.release.parquet_pages import refuse_odd_footer
 
 NAME = "file-metadata"
 
@@ -112,6 +113,7 @@ def beside_rows(path: Path) -> list[str]:
     It may contain only pages of its columns, the schema, and the name of the library. Polars also adds an index of its
     pages, which is a small share of the file.
     """
+    refuse_odd_footer(path)
     metadata = pq.read_metadata(path)
     schema = metadata.schema.to_arrow_schema()
     in_fields = sum(len(set(field.metadata or {}) - {b"PARQUET:field_id"}) for field in schema)
