@@ -15,6 +15,7 @@ import pytest
 
 from read.support import SECRETS, refused
 from shoal.cli.app import run
+from shoal.engines import Local
 from shoal.errors import InputError
 from shoal.read import archives, documents, read_panel
 from shoal.read.source_files import local_file
@@ -62,6 +63,11 @@ BAD = {
     "two quotes far apart": (
         lambda: HEADER + ROW.replace(b",x", b',"x') + ROW * 9000 + ROW.replace(b",x", b',x"') + ROW,
         "quotation mark in a file is never closed",
+    ),
+    # The numbers of the intervals of a day; its place for them is looked for before readings are judged.
+    "infinite beside a date": (
+        lambda: HEADER.replace(b"time", b"date") + b"a,2024-03-01,1,x\n" * 20 + b"a,2024-03-01,inf,x\n",
+        "infinite",
     ),
     "mixed encodings": (lambda: HEADER + "ä,1,2,x\n".encode() + ROW * 9 + "ä,1,2,x\n".encode("cp1252"), "UTF-8"),
     "empty": (lambda: b"", "is empty"),
@@ -233,3 +239,15 @@ def test_a_file_too_large_to_be_seen_as_a_whole_is_refused(tmp_path, monkeypatch
     (tmp_path / "x.csv").write_text(text)
     with refused(f"MiB, and {why}"):
         read_panel(tmp_path / "x.csv")
+
+
+def test_parquet_with_text_that_is_not_utf8(tmp_path):
+    frame = pl.DataFrame({"id": [ID, "QZX0"] * 3, "time": [1, 1, 2, 2, 3, 3], "value": np.arange(6.0)})
+    frame.write_parquet(tmp_path / "x.parquet", compression="uncompressed", statistics=False)
+    whole = (tmp_path / "x.parquet").read_bytes()
+    assert whole.count(b"QZX0") == 1
+    (tmp_path / "x.parquet").write_bytes(whole.replace(b"QZX0", b"QZX\xb0"))
+    with refused("cannot be read as Parquet: it is damaged"):
+        read_panel(tmp_path / "x.parquet")
+    with refused("damaged"), Local() as engine:
+        read_panel(tmp_path / "x.parquet", engine=engine)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Work
 from shoal.engines.work_errors import guard
+from shoal.errors import InputError
 from shoal.read.files import open_parquet as open_file
 from shoal.read.locations import locate
 from shoal.read.source_files import local_file
@@ -116,8 +117,20 @@ class ParquetPart:
             columns = None if self.columns is None else list(self.columns)
             rows = sum(file.metadata.row_group(i).num_rows for i in self.groups)
             at_once = max(1, min(_ROWS_OF_BLOCK, rows * self.block_bytes // max(1, 4 * self.size)))
-            for block in file.iter_batches(at_once, row_groups=list(self.groups), columns=columns, use_threads=False):
+            blocks = file.iter_batches(at_once, row_groups=list(self.groups), columns=columns, use_threads=False)
+            while (block := _checked(blocks)) is not None:
                 yield block.replace_schema_metadata(None)
+
+
+def _checked(blocks: Blocks) -> pa.RecordBatch | None:
+    """The next block; None after the last."""
+    try:
+        block = next(blocks, None)
+        if block is not None:
+            block.validate(full=True)  # Parquet does not ensure that text is UTF-8
+    except (pa.ArrowException, OSError):
+        raise InputError("A Parquet file cannot be read: it is damaged.") from None
+    return block
 
 
 @dataclass(frozen=True)

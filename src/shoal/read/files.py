@@ -222,6 +222,7 @@ class ParquetTable(FileTable):
             names = parquet.schema_arrow.names
             wanted = [names[c] for c in columns]
             for batch in parquet.iter_batches(batch_size=rows_per_batch(len(columns)), columns=wanted):
+                batch.validate(full=True)  # Parquet does not ensure that text is UTF-8
                 yield [batch.column(name) for name in wanted]
 
 

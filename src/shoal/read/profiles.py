@@ -105,7 +105,7 @@ class Profile:
     def is_whole(self) -> bool:
         """Whether its numbers are all integers."""
         found = self.present
-        return bool(len(found) and np.all(found == np.floor(found)))
+        return bool(len(found) and np.all(np.isfinite(found)) and np.all(found == np.floor(found)))
 
     @property
     def present(self) -> NDArray[np.float64]:

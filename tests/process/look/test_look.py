@@ -331,3 +331,17 @@ def test_channels_of_other_units_are_compared_each_with_its_own():
     rows = {"meter": meters, "time": np.tile(hours, 30), "kwh": values, "volt": 400.0 * values}
     found = shoal.look(pl.DataFrame(rows), value=["kwh", "volt"])
     assert "another unit?" not in {problem.name for problem in found.advice.problems}
+
+
+def test_registers_with_several_readings_a_row(tmp_path):
+    """A column names the register of a row, and a row has readings of two kinds: four series of each meter."""
+    hours = [f"2024-03-14 {hour:02}:00" for hour in range(24)]
+    rows = [(m, r, t, n + 0.5, n + 2.25) for m in "abc" for r in "12" for n, t in enumerate(hours)]
+    table = pl.DataFrame(rows, schema=["meter", "register", "time", "import", "export"], orient="row")
+    table[5, "import"] = None
+    table.write_csv(tmp_path / "x.csv")
+    found = shoal.look(tmp_path / "x.csv")
+    assert "3 meters, 144 rows, channels import, export" in str(found)
+    counts = found.to_dict()["counts"]
+    assert (counts["meters"], counts["rows"], counts["readings"], counts["absent"]) == (3, 144, 287, 1)
+    assert "1 of 12 series have gaps" in str(found)

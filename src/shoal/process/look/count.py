@@ -170,10 +170,10 @@ class LongSource(MeterSource):
         table = self._table
         if not isinstance(table, Canonical) or not table.coded:
             return super().meters(n_series, n_channels)
-        self.n_channels = len({channel for _, channel in table.pairs})
+        self.n_channels = len({channel for _, channel in table.pairs}) * n_channels
         name_of = {code: name for (name, _), code in table.pairs.items()}
         names = pa.array([name_of[int(code)] for code in self._ids.entries()], pa.large_string()).dictionary_encode()
-        return Numbers().of(names, names.dictionary)
+        return np.repeat(Numbers().of(names, names.dictionary), n_channels)
 
 
 class ByTime(MeterSource):
@@ -270,6 +270,7 @@ def count(source: MeterSource, understanding: Understanding) -> TableFindings:
         source.nameable,
         max(0, source.n_channels * (int(meters.max()) + 1) - survey.n_series),
         source.n_beyond,
+        n_channels,
     )
 
 

@@ -77,6 +77,8 @@ class TableFindings:
         Channels that some meters have and others do not.
     n_beyond
         Readings of intervals that a day of 24 hours does not have.
+    n_values
+        Readings that a row of a long table may have.
     """
 
     understanding: Understanding
@@ -93,6 +95,17 @@ class TableFindings:
     nameable: bool = False
     n_pairs_absent: int = 0
     n_beyond: int = 0
+    n_values: int = 1
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of a long table; cells of one in which a row has several meters or instants."""
+        return self.survey.n_rows // self.n_values
+
+    @property
+    def size(self) -> str:
+        """The number of rows or cells, in words."""
+        return f"{self.n_rows:,} {'rows' if self.understanding.shape is TableShape.LONG else 'cells'}"
 
     @property
     def n_meters(self) -> int:

@@ -57,10 +57,10 @@ def _role(column: ColumnCounts, n_meters: int) -> tuple[str | None, str]:
 def propose(found: TableFindings, advice: Advice, source: str | None) -> str:
     """The policy as YAML text, with a remark next to what needs a second look."""
     settings, reasons = dict(advice.settings), _reasons(found, advice)
-    n_rows, n_series = found.survey.n_rows, found.n_meters
+    n_series = found.n_meters
     about = "this table" if source is None else source.rsplit("/", 1)[-1]
     lines = [
-        f"# A first policy for {_comment(about)}: {n_rows} rows, {n_series} series. Read every line before you use it.",
+        f"# A first policy for {_comment(about)}: {found.size}, {n_series} series. Read every line before you use it.",
         "data:",
         f"  path: {_word(source)}" if source else "  path: null  # name the table",
     ]

@@ -95,7 +95,7 @@ class Look:
         channels = channel_names(found.understanding)
         subjects = f" of {found.n_subjects:,} subjects" if found.subject is not None else ""
         named = f", channels {', '.join(channels)}" if len(channels) > 1 else ""
-        return f"{found.n_meters:,} meters{subjects}, {found.survey.n_rows:,} rows{named}"
+        return f"{found.n_meters:,} meters{subjects}, {found.size}{named}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for programs: what was understood, counted, found missing and proposed."""
@@ -104,7 +104,7 @@ class Look:
             "understanding": found.understanding.as_json(),
             "columns": [{"name": name, "role": role, "reason": reason} for name, role, reason in column_roles(found)],
             "counts": {
-                "rows": survey.n_rows,
+                "rows": found.n_rows,
                 "readings": survey.n_readings,
                 "meters": found.n_meters,
                 "subjects": found.n_subjects,
