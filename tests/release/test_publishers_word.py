@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -44,8 +45,16 @@ METERS = Panel(
     times=np.datetime64("2024-01-01T00:00") + np.arange(48) * np.timedelta64(1, "h"),
     attributes={"area": np.repeat(["north", "south"], 30)},
 )
-NOISY = NoiseAddition(snr=0.5, seed=987654).anonymize(METERS)
-DP = NoisyAggregates(epsilon=1.0, lower=0.0, upper=9.0).anonymize(METERS)
+
+
+@cache
+def noisy():
+    return NoiseAddition(snr=0.5, seed=987654).anonymize(METERS)
+
+
+@cache
+def private_sums():
+    return NoisyAggregates(epsilon=1.0, lower=0.0, upper=9.0).anonymize(METERS)
 
 
 def risk(high=0.0712345, success=0.02):
@@ -75,27 +84,27 @@ def measured(**risks):
 )
 def test_the_gate_refuses_what_promises_nothing_unless_risks_are_below_a_limit(tmp_path, options, message):
     with pytest.raises(GuaranteeNotMetError, match=message) as refused:
-        release(NOISY, tmp_path / "out", **options)
+        release(noisy(), tmp_path / "out", **options)
     assert "Nothing was written." in str(refused.value)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_publish_refuses_it_as_well(tmp_path):
     with pytest.raises(GuaranteeNotMetError, match="no risk was measured"):
-        publish(NOISY, tmp_path / "out")
+        publish(noisy(), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("limit", [0.0, 1.5, float("nan"), "low"])
 def test_a_limit_that_is_no_share_is_refused(tmp_path, limit):
     with pytest.raises(ParameterError, match="risk_limit is a share"):
-        release(NOISY, tmp_path / "out", risks=measured(points=risk(0.0)), risk_limit=limit)
+        release(noisy(), tmp_path / "out", risks=measured(points=risk(0.0)), risk_limit=limit)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture
 def out(tmp_path):
-    release(NOISY, tmp_path / "out", risks=measured(points=risk(), totals=risk(0.03)), risk_limit=0.09)
+    release(noisy(), tmp_path / "out", risks=measured(points=risk(), totals=risk(0.03)), risk_limit=0.09)
     return tmp_path / "out"
 
 
@@ -114,7 +123,7 @@ def test_below_the_limit_it_is_released_and_the_certificate_says_what_it_rests_o
     certificate = load_release(out).certificate
     assert certificate["risk"]["points"]["interval"] == {"low": 0.0, "high": 0.0712, "level": 0.95}
     assert "worst" not in certificate["risk"]["points"]
-    assert_array_equal(np.sort(load_release(out).values, axis=0), np.sort(NOISY.values, axis=0))
+    assert_array_equal(np.sort(load_release(out).values, axis=0), np.sort(noisy().values, axis=0))
 
 
 def test_a_recipient_is_told_that_there_is_nothing_to_check(out):
@@ -152,13 +161,13 @@ def test_a_certificate_that_contradicts_itself_is_found(out, change, finding):
 def test_rounding_does_not_lift_a_figure_over_the_limit(tmp_path):
     found = 0.08996  # 0.09 in three digits
     with pytest.raises(GuaranteeNotMetError, match=r"none does not hold: measured 0\.09, required 0\.08998"):
-        release(NOISY, tmp_path / "out", risks=measured(points=risk(found)), risk_limit=0.08998)
-    release(NOISY, tmp_path / "out", risks=measured(points=risk(found)), risk_limit=0.09)
+        release(noisy(), tmp_path / "out", risks=measured(points=risk(found)), risk_limit=0.08998)
+    release(noisy(), tmp_path / "out", risks=measured(points=risk(found)), risk_limit=0.09)
     assert not verify(tmp_path / "out").findings
 
 
 def test_seeds_stay_with_the_publisher(tmp_path):
-    release(NOISY, tmp_path / "out", private=tmp_path / "keep", risks=measured(points=risk()), risk_limit=0.5)
+    release(noisy(), tmp_path / "out", private=tmp_path / "keep", risks=measured(points=risk()), risk_limit=0.5)
     for path in (tmp_path / "out").iterdir():
         assert b"987654" not in path.read_bytes()
     (kept,) = (tmp_path / "keep").glob("pseudonyms-*.parquet")
@@ -278,7 +287,7 @@ class TestDifferentialPrivacy:
     def test_the_certificate_carries_the_accounting_and_no_exact_figure(self, tmp_path):
         scores = {"information-loss": (Score(0.5, "lower", (0.0, 1.0)), "loss")}
         certificate = release(
-            DP, tmp_path / "out", scores=scores, risks=measured(points=risk(0.9)), figures={"mean": 1.2345}
+            private_sums(), tmp_path / "out", scores=scores, risks=measured(points=risk(0.9)), figures={"mean": 1.2345}
         ).certificate
         assert certificate["utility"] == certificate["risk"] == certificate["figures"] == {}
         assert certificate["input"]["panel_sha256"] is None
@@ -295,7 +304,7 @@ class TestDifferentialPrivacy:
         )
 
     def test_it_is_published_with_a_report(self, tmp_path):
-        publish(DP, tmp_path / "out")
+        publish(private_sums(), tmp_path / "out")
         assert "odds of every published result" in (tmp_path / "out" / "report.html").read_text()
         assert not verify(tmp_path / "out").findings
 
@@ -354,12 +363,12 @@ class TestDifferentialPrivacy:
         ],
     )
     def test_an_accounting_that_does_not_add_up_is_found_by_a_recipient(self, tmp_path, change):
-        release(DP, tmp_path / "out")
+        release(private_sums(), tmp_path / "out")
         edit_certificate(tmp_path / "out", lambda c: change(c["guarantees"][0]["parameters"]))
         assert any("does not add up" in finding for finding in verify(tmp_path / "out").findings)
 
     def test_no_script_takes_it_for_verified(self, tmp_path, capsys):
-        release(DP, tmp_path / "out")
+        release(private_sums(), tmp_path / "out")
         assert run(["verify", str(tmp_path / "out")]) == 1
         assert "NOT JUDGED: differential-privacy; the files are intact" in capsys.readouterr().out
         assert run(["verify", str(tmp_path / "out"), "--accept-unjudged", "--json"]) == 0
@@ -369,7 +378,7 @@ class TestDifferentialPrivacy:
         assert run(["verify", str(tmp_path / "out"), "--accept-unjudged"]) == 1
 
     def test_a_certificate_over_means_without_noise_is_found(self, tmp_path):
-        release(DP, tmp_path / "out")
+        release(private_sums(), tmp_path / "out")
         path = tmp_path / "out" / "data.parquet"
         table = pq.read_table(path)
         means = METERS.values.mean(axis=0)
@@ -390,7 +399,7 @@ class TestDifferentialPrivacy:
         ],
     )
     def test_an_accounting_that_the_mechanism_does_not_give_is_found(self, tmp_path, change):
-        release(DP, tmp_path / "out")
+        release(private_sums(), tmp_path / "out")
         edit_certificate(tmp_path / "out", lambda c: change(c["guarantees"][0]["parameters"]["accounting"][0]))
         assert any("the accounting is not that of one query" in found for found in verify(tmp_path / "out").findings)
 
@@ -412,7 +421,7 @@ class TestDifferentialPrivacy:
 
 
 def test_the_report_says_what_is_not_promised(tmp_path):
-    publish(NOISY, tmp_path / "out", risks=measured(points=risk()), risk_limit=0.09)
+    publish(noisy(), tmp_path / "out", risks=measured(points=risk()), risk_limit=0.09)
     page = (tmp_path / "out" / "report.html").read_text()
     assert "No guarantee is given: this release is judged by attacks alone." in page
     assert "That anything is promised" in page
