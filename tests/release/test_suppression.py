@@ -68,14 +68,18 @@ def test_above_the_limit_nothing_is_written(tmp_path):
     said = str(refused.value)
     assert f"events ({100 * share:.3g} %) would be suppressed, more than the limit of 25 %." in said
     assert (
-        f"The most frequent value of the originals is number {candidate_of_register().suppression.ranks[0]} of the release." in said
+        f"The most frequent value of the originals is number {candidate_of_register().suppression.ranks[0]} of the release."
+        in said
     )
     assert "At l = 2 " in said
     assert "heart" not in said  # values are never in messages
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(GuaranteeNotMetError):
         publish(candidate_of_register(), tmp_path / "out", suppression_limit=share - 1e-9)
-    assert publish(candidate_of_register(), tmp_path / "out", suppression_limit=share).suppression == candidate_of_register().suppression
+    assert (
+        publish(candidate_of_register(), tmp_path / "out", suppression_limit=share).suppression
+        == candidate_of_register().suppression
+    )
     assert verify(tmp_path / "out").holds
 
 
