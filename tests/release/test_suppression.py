@@ -61,16 +61,14 @@ def test_the_publisher_learns_the_loss_of_each_value():
 
 
 def test_above_the_limit_nothing_is_written(tmp_path):
-    share = candidate_of_register().suppression.share
+    suppression = candidate_of_register().suppression
+    share = suppression.share
     assert share > 0.4
     with pytest.raises(GuaranteeNotMetError) as refused:
         publish(candidate_of_register(), tmp_path / "out")
     said = str(refused.value)
     assert f"events ({100 * share:.3g} %) would be suppressed, more than the limit of 25 %." in said
-    assert (
-        f"The most frequent value of the originals is number {candidate_of_register().suppression.ranks[0]} of the release."
-        in said
-    )
+    assert f"The most frequent value of the originals is number {suppression.ranks[0]} of the release." in said
     assert "At l = 2 " in said
     assert "heart" not in said  # values are never in messages
     assert list(tmp_path.iterdir()) == []
