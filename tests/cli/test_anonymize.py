@@ -512,7 +512,7 @@ class TestWhatASubjectIs:
     def test_long_tables_name_the_column(self, meters, capsys):
         assert anonymize("-o", "out", "--private", "private") == 0
         rows = len(pl.read_parquet("x.parquet"))
-        said = f"{rows} rows read as 40 series of 40 subjects (column 'id')"
+        said = f"{rows:,} rows read as 40 series of 40 subjects (column 'id')"
         assert f"read              {said}\n" in capsys.readouterr().out
         assert anonymize("-o", "again", "--json") == 0
         assert json.loads(capsys.readouterr().out)["read"] == [said]

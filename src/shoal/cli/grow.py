@@ -100,15 +100,16 @@ def grow(
 
 def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
     from shoal.cli.sentences import ledger_line, names_line
+    from shoal.model.words import plural
 
     last = f", the last is {summary['last']}" if summary["last"] else ""
-    groups = "" if summary["groups"] is None else f" in {summary['groups']} groups"
+    groups = "" if summary["groups"] is None else f" in {summary['groups']:,} groups"
     rows = [
         ("out", str(out)),
-        ("written", f"{summary['written']} release{'s' * (summary['written'] != 1)}"),
+        ("written", plural(summary["written"], "release")),
         ("releases", f"{summary['releases']}{last}"),
-        ("published", f"{summary['series']} series{groups}"),
-        ("waiting", f"{summary['waiting']} series"),
+        ("published", f"{summary['series']:,} series{groups}"),
+        ("waiting", plural(summary["waiting"], "series")),
         *_lacking(summary["new"]),
         *_warnings(summary["new"]),
     ]

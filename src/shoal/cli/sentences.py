@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.model.sentence import Sentence
+from shoal.model.words import plural
 from shoal.release.facts import Facts
 from shoal.release.sentences import METRIC
 
@@ -71,31 +72,29 @@ ROWS: tuple[Row, ...] = (
     Row(
         "published",
         lambda t: t.form in ("values", "envelopes") and not t.counted("series_fictive"),
-        lambda t: f"{t.counts['series']} series of {t.counts['subjects']} subjects, {_instants(t)}",
+        lambda t: f"{t.counts['series']:,} series of {t.counts['subjects']:,} subjects, {_instants(t)}",
     ),
     Row(
         "published",
         lambda t: t.counted("series_fictive") > 0,
-        lambda t: f"{t.counts['series']} series, {t.counted('series_fictive')} of them fictive, {_instants(t)}",
+        lambda t: f"{t.counts['series']:,} series, {t.counted('series_fictive'):,} of them fictive, {_instants(t)}",
     ),
     Row(
         "published",
         lambda t: t.form == "profiles",
-        lambda t: f"{t.counts['groups']} group profiles of {t.counts['subjects']} subjects, {_instants(t)}",
+        lambda t: f"{t.counts['groups']:,} group profiles of {t.counts['subjects']:,} subjects, {_instants(t)}",
     ),
     Row(
         "published",
         lambda t: t.form == "scenarios",
-        lambda t: f"{t.counts['groups']} group distributions of {t.counts['subjects']} subjects, {_instants(t)}",
+        lambda t: f"{t.counts['groups']:,} group distributions of {t.counts['subjects']:,} subjects, {_instants(t)}",
     ),
-    Row("published", _events, lambda t: f"{t.counts['events']} events in {t.counts['snapshots']} snapshots"),
+    Row("published", _events, lambda t: f"{t.counts['events']:,} events in {t.counts['snapshots']:,} snapshots"),
     Row("moved", _events, lambda t: _moved(t)),
     Row(
         "withheld",
         lambda t: t.counted("cells_withheld") > 0,
-        lambda t: (
-            f"{(n := t.counted('cells_withheld'))} value{'s' * (n != 1)}, because too few subjects have a reading there"
-        ),
+        lambda t: f"{plural(t.counted('cells_withheld'), 'value')}, because too few subjects have a reading there",
     ),
     Row("suppressed", lambda t: _events(t) or t.counted("series_suppressed") > 0, lambda t: _suppressed(t)),
     Row(
@@ -106,18 +105,18 @@ ROWS: tuple[Row, ...] = (
     Row(
         "groups",
         _has_groups,
-        lambda t: f"{t.counts['groups']}{' over all instants' if t.counts['grouped'] == 'instants' else ''}",
+        lambda t: f"{t.counts['groups']:,}{' over all instants' if t.counts['grouped'] == 'instants' else ''}",
     ),
     Row(
         "smallest group",
         _has_groups,
-        lambda t: f"{t.counts['smallest_group']} subject{'s' * (t.counts['smallest_group'] != 1)}",
+        lambda t: plural(t.counts["smallest_group"], "subject"),
     ),
     Row("warning", lambda t: bool(_dominated(t)), lambda t: _dominated(t)),
     Row(
         "groups",
         _events,
-        lambda t: f"{t.counts['groups']} over all snapshots, the smallest of {t.counts['smallest_group']} events",
+        lambda t: f"{t.counts['groups']:,} over all snapshots, the smallest of {t.counts['smallest_group']} events",
     ),
     *(Row("metric", sentence.when, sentence.says) for sentence in METRIC),
     Row("sensitive", lambda t: _series(t) and bool(t.certificate["columns"].get("sensitive")), lambda t: _sensitive(t)),
@@ -187,8 +186,7 @@ def ledger_line(file: str, earlier: int, recorded: int = 1) -> str:
     if not earlier:
         these = "this is the first release in it" if recorded == 1 else f"it now has {recorded} releases"
         return f"{file}: new, {these}. It knows nothing of releases made without it"
-    before = f"{earlier} earlier release{'s' * (earlier != 1)}"
-    return f"{file}: checked together with {before}, {recorded} added"
+    return f"{file}: checked together with {plural(earlier, 'earlier release')}, {recorded} added"
 
 
 def warn_of_suppression(release: Release) -> None:
@@ -227,12 +225,12 @@ _FIGURES = ("measured", "required")
 
 def _instants(told: Told) -> str:
     n_instants, n_letters = told.counts["instants"], len(told.certificate["columns"]["pattern_times"])
-    return f"ranges of {n_instants} instants, letters of {n_letters}" if n_letters else f"{n_instants} instants"
+    return f"ranges of {n_instants:,} instants, letters of {n_letters}" if n_letters else f"{n_instants:,} instants"
 
 
 def _moved(told: Told) -> str:
     moved = {int(distance): n for distance, n in told.method["figures"].get("moved", {}).items() if distance != "0"}
-    return f"{sum(moved.values())}, at most {max(moved)} snapshots late" if moved else "0"
+    return f"{sum(moved.values()):,}, at most {max(moved)} snapshots late" if moved else "0"
 
 
 def _suppressed(told: Told) -> str:
@@ -240,7 +238,7 @@ def _suppressed(told: Told) -> str:
 
     what = "events" if _events(told) else "series"
     lost = told.counts["suppressed"] if _events(told) else told.counted("series_suppressed")
-    return f"{lost} of {told.counts[what] + lost} {what} ({percent(lost / (told.counts[what] + lost))})"
+    return f"{lost:,} of {told.counts[what] + lost:,} {what} ({percent(lost / (told.counts[what] + lost))})"
 
 
 def _loss_by_value(told: Told) -> str:

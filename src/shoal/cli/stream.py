@@ -167,7 +167,7 @@ def _show(out: Path, summary: dict[str, Any], as_json: bool, limit: float) -> No
     lost, of = _suppressed(summary)
     if lost > limit * of:
         raise GuaranteeNotMetError(
-            f"{lost} of {of} events ({100 * lost / of:.3g} %) were suppressed, more than the limit of "
+            f"{lost:,} of {of:,} events ({100 * lost / of:.3g} %) were suppressed, more than the limit of "
             f"{100 * limit:.3g} %. A stream is judged at the end of a run, and what is published stays published. "
             "Start a new one with a wider window, longer snapshots or a smaller --l, or raise --suppression-limit."
         )
@@ -208,13 +208,13 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
     events, snapshots = summary["events"], summary["snapshots"]
     lost, of = _suppressed(summary)
     moved = {distance: number for distance, number in summary["moved"].items() if distance != "0" and number}
-    by = ", ".join(f"{number} by {distance}" for distance, number in moved.items())
+    by = ", ".join(f"{number:,} by {distance}" for distance, number in moved.items())
     rejected = ", ".join(f"{number} {name}" for name, number in summary["rejected"].items() if number)
     rows = [
         ("out", str(out)),
-        ("published", f"{events['published']} events in {snapshots['published']} snapshots"),
-        ("moved", f"{sum(moved.values())}{f' ({by})' if by else ''}"),
-        ("suppressed", f"{lost} of {of} events ({100 * lost / max(1, of):.3g} %)"),
+        ("published", f"{events['published']:,} events in {snapshots['published']:,} snapshots"),
+        ("moved", f"{sum(moved.values()):,}{f' ({by})' if by else ''}"),
+        ("suppressed", f"{lost:,} of {of:,} events ({100 * lost / max(1, of):.3g} %)"),
         ("rejected", f"{sum(summary['rejected'].values())}{f' ({rejected})' if rejected else ''}"),
         ("out of order", str(summary["out_of_order"])),
     ]
@@ -226,5 +226,5 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
     if latency := summary.get("latency"):
         rows.append(("latency", f"p50 {latency['p50_ms']} ms, p99 {latency['p99_ms']} ms from arrival to commit"))
     if not summary["finished"]:
-        rows.append(("waiting", f"{events['waiting']} events"))
+        rows.append(("waiting", f"{events['waiting']:,} events"))
     return rows

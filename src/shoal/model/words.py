@@ -50,11 +50,11 @@ def percent(share: float) -> str:
     return "less than 0.1 %" if 0 < share < 0.001 else f"{number(float(f'{100 * share:.3g}'))} %"
 
 
-def plural(count: Any, noun: str) -> str:
-    """The count with its noun."""
+def plural(count: Any, noun: str, many: str = "") -> str:
+    """The count with its noun, and the noun of several where an s does not make it."""
     if count == 1:
         return f"1 {noun}"
-    return f"{number(count)} {noun if noun == 'series' else noun + 's'}"
+    return f"{number(count)} {many or (noun if noun == 'series' else noun + 's')}"
 
 
 def title(name: Any) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
+from shoal.model.words import plural
 from shoal.read.columns import Layout, Placement
 from shoal.read.headings import groups_of, unit_of, words_of
 
@@ -59,20 +60,20 @@ def tell_subjects(
     plan: Placement | None, n_rows: int, n_series: int, n_subjects: int, n_channels: int = 1, *, of: str = "row"
 ) -> str:
     """What was taken for a subject: counts and names of columns. Without a plan, the rows are those of an array."""
-    many = _plural(n_subjects, "subject")
+    many = plural(n_subjects, "subject")
     if plan is None:
-        text = f"{_plural(n_rows, 'row')} of an array read as {many}"
+        text = f"{plural(n_rows, 'row')} of an array read as {many}"
     elif plan.layout is Layout.WIDE and plan.id is None and n_channels > 1:
-        return f"{_plural(n_channels, 'column')} read as channels of {many}"
+        return f"{plural(n_channels, 'column')} read as channels of {many}"
     elif of == "column" or (plan.layout is Layout.WIDE and plan.id is None):
-        text = f"{_plural(n_series, 'column')} read as {many}"
+        text = f"{plural(n_series, 'column')} read as {many}"
     else:
         assert plan.id is not None
-        text = f"{_plural(n_rows, of)} read as "
+        text = f"{plural(n_rows, of)} read as "
         if plan.subject is not None:
-            text += f"{n_series} series of {many} (column {plan.subject.name!r})"
+            text += f"{plural(n_series, 'series')} of {many} (column {plan.subject.name!r})"
         elif plan.layout is Layout.LONG:
-            text += f"{n_series} series of {many} (column {plan.id.name!r})"
+            text += f"{plural(n_series, 'series')} of {many} (column {plan.id.name!r})"
         else:
             text += f"{many} (column {plan.id.name!r})"
     return text + (f", {n_channels} channels each" if n_channels > 1 else "")
@@ -90,7 +91,7 @@ def tell_totals(ids: Sequence[str] | None) -> tuple[str, ...]:
 def tell_events(n_rows: int, *, subject: bool = False) -> str:
     """What was taken for a subject if a row is an event."""
     whose = "of the subjects that a column names" if subject else "each counted as a subject of its own"
-    return f"{_plural(n_rows, 'row')} read as {_plural(n_rows, 'event')}, {whose}"
+    return f"{plural(n_rows, 'row')} read as {plural(n_rows, 'event')}, {whose}"
 
 
 def refuse_unlike(names: Sequence[str], sizes: NDArray[np.float64], time: str) -> None:
@@ -109,7 +110,7 @@ def refuse_unlike(names: Sequence[str], sizes: NDArray[np.float64], time: str) -
     if not seen:
         return
     raise InputError(
-        f"The table has a time column {time!r} and {_plural(n, 'column')} with readings, and {seen}, so it is not "
+        f"The table has a time column {time!r} and {plural(n, 'column')} with readings, and {seen}, so it is not "
         "clear that each column is a subject. If it is, say so with layout='wide'. If the columns are channels of one "
         "subject, say so with layout='long'; if they are channels of several, write one row per subject and instant, "
         "and name id= and every channel as value=."
@@ -196,7 +197,3 @@ def _words(name: str) -> set[str]:
         # Z-1001 is no axis: nobody has as many.
         whole = {word for word in whole if len(word) > 1}
     return {word if word in SENSOR_WORDS else word.rstrip("0123456789") for word in whole}
-
-
-def _plural(n: int, word: str) -> str:
-    return f"{n} {word}{'s' * (n != 1)}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.model.words import plural
 from shoal.process.look.findings import TableFindings, identifies, may_be_accounts
 from shoal.read.column_survey import called_like_people
 from shoal.read.durations import DAY, HOUR, write_duration
@@ -74,7 +75,7 @@ def advise(found: TableFindings, said: dict[str, Any]) -> Advice:
         few = "no crowd to hide in" if left < 4 else f"k can be {k} at most"
         problems.insert(
             int(bool(found.unlike)),
-            Problem("few subjects", f"{_plural(left, 'subject')} can be published together: {few}.", f"--k {k}"),
+            Problem("few subjects", f"{plural(left, 'subject')} can be published together: {few}.", f"--k {k}"),
         )
     problems += [*_doubts(found), *_people(found), *_odd_series(found)]
     return Advice(settings, k, tuple(problems))
@@ -134,7 +135,7 @@ def _asked(found: TableFindings) -> list[Problem]:
     return [
         Problem(
             "one person, several meters?",
-            f"{_plural(c.n_shared, 'entry', 'entries')} of {c.name!r} {'has' if c.n_shared == 1 else 'have'} several "
+            f"{plural(c.n_shared, 'entry', 'entries')} of {c.name!r} {'has' if c.n_shared == 1 else 'have'} several "
             "meters. If they name people, k must count them.",
             f"--subject {c.name}",
         )
@@ -168,7 +169,7 @@ def _far_off(found: TableFindings, _: dict[str, Any]) -> list[Problem]:
         ratio = what.format(f"{10 ** round(float(np.log10(np.median(apart[:, 1])))):,}")
         where = f"{'' if n == 1 else 'the first '}at position {first:,} of {found.survey.n_series:,}"
         sentence = (
-            f"{_plural(n, 'series', 'series')} ({where}) read{'s' * (n == 1)} about {ratio} the middle one: another "
+            f"{plural(n, 'series')} ({where}) read{'s' * (n == 1)} about {ratio} the middle one: another "
             "unit? Nothing is converted."
         )
         theirs = f" A mean with {'it' if n == 1 else 'one of them'} would be mostly its own." if larger else ""
@@ -184,10 +185,10 @@ def _words(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     if odd:
         settings.setdefault("null", ",".join(found.null_words))
         n = sum(found.words[word] for word in odd)
-        sentence = f"Words that stand for missing readings: {', '.join(odd)}, {_plural(n, 'time')}."
+        sentence = f"Words that stand for missing readings: {', '.join(odd)}, {plural(n, 'time')}."
         problems.append(Problem("words for missing", sentence, f"--null {settings['null']}"))
     if n := found.words.get("", 0):
-        sentence = f"{_plural(n, 'cell')} with text where a reading should be. List the words that mean missing."
+        sentence = f"{plural(n, 'cell')} with text where a reading should be. List the words that mean missing."
         problems.append(Problem("text among readings", sentence, "--null WORD"))
     return problems
 
@@ -241,7 +242,7 @@ def _long_days(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     n = found.n_beyond
     if not n or "timezone" in settings:
         return []
-    sentence = f"{_plural(n, 'reading')} of a 25th hour: days follow a local clock that goes back in autumn."
+    sentence = f"{plural(n, 'reading')} of a 25th hour: days follow a local clock that goes back in autumn."
     if (zone := found.long_days) is None:
         return [Problem("local days", f"{sentence} Name its zone.", "--timezone ZONE")]
     settings["timezone"] = zone
@@ -266,7 +267,7 @@ def _instants(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
         return []
     settings["align"] = f"resample:{step}"
     n_own = int((survey.series.steps != survey.step).sum() - (survey.series.steps == 0).sum())
-    other = f" {_plural(n_own, 'series', 'series')} have another step." if n_own > 0 else ""
+    other = f" {plural(n_own, 'series')} have another step." if n_own > 0 else ""
     sentence = (
         f"The times of the table are not evenly spaced: most readings of a series are {step} apart, "
         f"{survey.n_steps - survey.n_regular:,} of {survey.n_steps:,} differences are not.{other}"
@@ -278,7 +279,7 @@ def _gaps(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
     survey, n = found.survey, found.n_absent
     if found.n_pairs_absent:
         settings["missing"] = "keep"
-        lack = _plural(found.n_pairs_absent, "channel")
+        lack = plural(found.n_pairs_absent, "channel")
         sentence = f"{lack} of some meters {'is' if found.n_pairs_absent == 1 else 'are'} not in the table."
         return [Problem("channels that lack", f"{sentence} {n:,} more readings are missing.", "--missing keep")]
     if not n or survey.step is None:
@@ -341,22 +342,18 @@ def _people(found: TableFindings) -> list[Problem]:
 def _odd_series(found: TableFindings) -> list[Problem]:
     survey, problems = found.survey, []
     if n := int(found.by_meter(survey.empty).sum()):
-        problems.append(Problem("empty meters", f"{_plural(n, 'meter')} without readings."))
+        problems.append(Problem("empty meters", f"{plural(n, 'meter')} without readings."))
     if n := int(found.by_meter(survey.zero | survey.empty).sum()) - n:
-        problems.append(Problem("meters of zeros", f"{_plural(n, 'meter')} with nothing but zeros; they are kept."))
+        problems.append(Problem("meters of zeros", f"{plural(n, 'meter')} with nothing but zeros; they are kept."))
     if n := int((survey.series.negatives > 0).sum()):
         total = int(survey.series.negatives.sum())
         problems.append(
             Problem(
                 "negative readings",
-                f"{_plural(total, 'negative reading')} in {n} series, as from export to the grid; they are kept.",
+                f"{plural(total, 'negative reading')} in {n} series, as from export to the grid; they are kept.",
             )
         )
     return problems
-
-
-def _plural(n: int, one: str, many: str | None = None) -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def _percent(share: float) -> str:
