@@ -130,6 +130,13 @@ def test_check_tells_of_a_release_that_was_not_recorded(tmp_path, capsys):
     assert f"a release is in place in '{tmp_path / 'out'}' but not recorded" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("place", [".", "/"])
+def test_a_folder_is_no_ledger(place, capsys):
+    for command in ("list", "check"):
+        assert run(["ledger", command, place]) == 2
+        assert f"Cannot read the ledger '{place}': Is a directory." in capsys.readouterr().err
+
+
 def test_an_empty_or_missing_ledger(tmp_path, capsys):
     book = tmp_path / "book.jsonl"
     assert run(["ledger", "check", str(book)]) == 2

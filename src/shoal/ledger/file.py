@@ -204,6 +204,8 @@ def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
 
 def _written(path: Path) -> int:
     """Number of lines when the last one was written; 0 if it was not recorded."""
+    if not path.name:
+        return 0  # a folder such as "." or "/", which cannot be read as a ledger
     try:
         return int(_count_of(path).read_bytes())
     except FileNotFoundError:
