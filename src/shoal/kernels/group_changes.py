@@ -23,13 +23,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.core.options import DefaultOptions
 
 from shoal.kernels.arrays import Floats, Ints
 
 LARGEST_IN_CYCLE = 64  # rows of a group; a cycle of three groups tries the product of their sizes
 CLEARLY = 1.0 + 1e-9  # a gain is larger than another only by more than rounding
 # For functions that allocate nothing: numba then counts no references to arrays, which took a quarter of the time.
-LEAN: Any = {"cache": True, "_nrt": False}
+# The option is numba's own and not documented; a version without it counts them.
+LEAN: Any = {"cache": True} | ({"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {})
 
 
 class State(NamedTuple):
