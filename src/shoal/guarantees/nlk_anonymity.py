@@ -76,9 +76,10 @@ class NLKAnonymity(Guarantee):
         "subject" counts different subjects. "series" is the weaker form: it counts rows, so one subject's many days may
         be each other's crowd. Without known subjects the two are the same.
     within
-        How far what is known may be from the published value, either way, in the unit of the data: candidates are then
-        all series within that of f at every instant of K. 0 is exact knowledge. Larger is a weaker adversary, so less
-        is promised; what holds for one error holds for any larger one.
+        How far what is known may be from the published value, either way, in the unit of the data: the adversary has an
+        estimate at most that far from f at every instant of K, and candidates are then all series at most that far from
+        the estimates, wherever these lie. 0 is exact knowledge. Larger is a weaker adversary, so less is promised; what
+        holds for one error holds for any larger one.
 
     Examples
     --------
