@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal import AggregateRule, KAnonymity, KPAnonymity, Microaggregation, NLKAnonymity, Panel
+from shoal import AggregateRule, KAnonymity, KPAnonymity, Microaggregation, NLKAnonymity, Panel, simulate
 from shoal.errors import InputError, ParameterError
 from shoal.model import Candidate, Envelopes, Private, Recipe
 
@@ -167,3 +167,13 @@ def test_what_is_no_envelope_is_refused(changes, message):
     }
     with pytest.raises(InputError, match=message):
         Envelopes(**(arguments | changes), times=np.arange(3))
+
+
+def test_a_level_of_a_distribution_is_a_figure_of_its_own_crowd():
+    """Of the members of a pool, only a part stands behind each level."""
+    panel = simulate.meters(30, days=1, step="1h", seed=3)
+    published = Microaggregation(k=10, form="scenarios", levels=3).anonymize(panel).published.take([0, 1])
+    assert (published.counts.tolist(), published.crowds.tolist()) == ([10, 10], [6, 6])
+    for k, holds in ((6, True), (7, False)):
+        for guarantee in (KAnonymity(k), KPAnonymity(k, k), NLKAnonymity(1, 2, k)):
+            assert guarantee.check(published).holds is holds

@@ -28,7 +28,7 @@ def published_panel(published: Judged) -> Panel:
     if isinstance(found, Profiles):
         flat = found.values.reshape(found.n_groups, found.n_instants, -1)
         # A forged count must not fill the memory; fewer rows only err towards "does not hold".
-        return Panel(np.repeat(flat, np.minimum(found.counts, MOST_REPEATED), axis=0), times=found.times)
+        return Panel(np.repeat(flat, np.minimum(found.crowds, MOST_REPEATED), axis=0), times=found.times)
     if isinstance(found, Envelopes):
         # The word and its level next to both ends, at every instant, so that series with different words differ.
         words = np.unique(np.array(found.patterns), return_inverse=True)[1].reshape(-1)

@@ -86,7 +86,7 @@ class KPAnonymity(Guarantee):
         """Count both crowds of every series; the witness is the row of the smallest that is too small."""
         found = what_is_published(published)
         if isinstance(found, Profiles):
-            by_envelope = by_pattern = found.counts
+            by_envelope = by_pattern = found.crowds
         elif isinstance(found, Envelopes):
             classes = envelope_classes(found)
             by_envelope = crowd_sizes(classes, found.subject_codes)
