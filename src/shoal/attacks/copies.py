@@ -13,8 +13,13 @@ from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes
 from shoal.attacks.links import N_WORST
 from shoal.attacks.words import beside_control, between, check_amount, check_targets, percent
 from shoal.errors import ParameterError
+from shoal.kernels.equal_rows import row_classes
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Findings, Interval, Panel, Risk
+from shoal.read.zones import local_times
+
+DISTINCT = 6
+"""The fewest different readings of a day that is looked for: days with fewer may be alike by chance."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +34,26 @@ class CopiesRisk(Risk):
     ----------
     exact
         The share of originals that are repeated to the last bit.
+    days
+        The share of originals that are not repeated as a whole, but a day of theirs is, to the last bit.
+    days_beyond
+        Whether these are more than the subjects outside explain; any are, if there is no control.
     """
 
     exact: float = 0.0
+    days: float = 0.0
+    days_beyond: bool = False
 
     @property
     def goes_beyond_control(self) -> bool:
         """Whether the table has copies that similarity between people does not explain.
 
         That is, more copies than of those outside, by the lower end of the interval; or, if none of those is repeated,
-        one copy to the last bit. Without a control, any copy counts.
+        one copy to the last bit. Without a control, any copy counts. Copies of single days count as well.
         """
         if self.excess is None:
-            return self.success > 0.0
-        return self.excess[1] > 0.0 or (self.exact > 0.0 and self.control == 0.0)
+            return self.success > 0.0 or self.days_beyond
+        return self.excess[1] > 0.0 or (self.exact > 0.0 and self.control == 0.0) or self.days_beyond
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,10 @@ class Copies(SeriesAttack[CopiesRisk]):
     with the spread of a series about its own mean, over the instants that both have. It does not need to know which
     published series belongs to whom, so it can judge synthetic tables: a generator that memorised its training data
     repeats some of it. Constant series are not attacked: many are alike.
+
+    A table pieced together from the days of several people repeats no whole series. So single days are looked for as
+    well, each among all published days, whatever their dates, and to the last bit. They count if the clock shows the
+    same number of readings on both, none is missing, and they have at least `DISTINCT` different ones.
 
     Parameters
     ----------
@@ -94,7 +109,9 @@ class Copies(SeriesAttack[CopiesRisk]):
         """The distance from everyone inside, and from those `outside`, to the nearest published series."""
         targets = need_targets(truth.targets)
         far = np.zeros(0) if outside is None else _nearness(outside, published, np.arange(outside.n_series))
-        return CopiesFindings(targets, _nearness(original, published, targets), far)
+        days = _has_repeated_day(original.take(targets), published)
+        days_outside = np.zeros(0, dtype=np.bool_) if outside is None else _has_repeated_day(outside, published)
+        return CopiesFindings(targets, _nearness(original, published, targets), far, days, days_outside)
 
     def risk(self, findings: CopiesFindings) -> CopiesRisk:
         """The share of originals that are repeated."""
@@ -105,8 +122,11 @@ class Copies(SeriesAttack[CopiesRisk]):
         hit = findings.near[moving] <= self.tolerance
         success = float(hit.mean())
         interval = Interval.wilson(success, n)
-        outside = findings.far[np.isfinite(findings.far)]
+        beyond = np.isfinite(findings.far)
+        outside = findings.far[beyond]
         control = float((outside <= self.tolerance).mean()) if len(outside) else None
+        days = findings.days[moving] & ~hit
+        days_outside = findings.days_outside[beyond] & (outside > self.tolerance)
         order = np.argsort(findings.near, kind="stable")[:N_WORST]
         risk = CopiesRisk(
             success=success,
@@ -119,11 +139,13 @@ class Copies(SeriesAttack[CopiesRisk]):
             control=control,
             control_interval=None if control is None else Interval.wilson(control, len(outside)),
             confidence=1.0,
-            sentence=f"{_counted(hit, outside <= self.tolerance)} Someone who knows the whole series of a target finds "
-            "a published copy of it, within "
+            sentence=f"{_counted(hit, outside <= self.tolerance)}{_counted_days(days, days_outside, hit)} "
+            "Someone who knows the whole series of a target finds a published copy of it, within "
             f"{percent(self.tolerance)} of its own spread, with a chance of {percent(success)} ({between(interval)}; "
             f"{n} targets)",
             exact=float((findings.near[moving] == 0.0).mean()),
+            days=float(days.mean()),
+            days_beyond=_more(days, days_outside),
         )
         return replace(risk, sentence=f"{risk.sentence}{beside_control(risk, len(outside))}.")
 
@@ -131,11 +153,13 @@ class Copies(SeriesAttack[CopiesRisk]):
 @dataclass(frozen=True, eq=False, repr=False)
 class CopiesFindings(Findings):
     """The distance from each target, and from everyone outside, to the nearest published series; infinite if
-    constant."""
+    constant. And whether a day of each is repeated."""
 
     targets: Rows
     near: Floats
     far: Floats
+    days: NDArray[np.bool_]
+    days_outside: NDArray[np.bool_]
 
 
 def _nearness(panel: Panel, published: Panel, rows: Rows) -> Floats:
@@ -154,6 +178,52 @@ def _counted(hit: NDArray[np.bool_], outside: NDArray[np.bool_]) -> str:
     n_repeated, n = int(hit.sum()), len(hit)
     beside = f"; of {len(outside)} subjects outside, {int(outside.sum()) or 'none'}" if len(outside) else ""
     return f"The table repeats {n_repeated or 'none'} of {n} originals{beside}."
+
+
+def _more(repeated: NDArray[np.bool_], outside: NDArray[np.bool_]) -> bool:
+    """Whether more are repeated than of those outside, with 95 % intervals apart where some of these are."""
+    if not outside.any():
+        return bool(repeated.any())
+    inside, beyond = (Interval.wilson(float(some.mean()), len(some)) for some in (repeated, outside))
+    return inside.low > beyond.high
+
+
+def _counted_days(repeated: NDArray[np.bool_], outside: NDArray[np.bool_], whole: NDArray[np.bool_]) -> str:
+    """The number of originals with a repeated day, where it repeats days at all."""
+    if not (repeated.any() or outside.any()):
+        return ""
+    beside = f"; of {len(outside)} subjects outside, of {int(outside.sum()) or 'none'}" if len(outside) else ""
+    other = "other originals" if whole.any() else "originals"
+    return f" It repeats single days of {int(repeated.sum()) or 'no'} {other}, to the last bit{beside}."
+
+
+def _has_repeated_day(panel: Panel, published: Panel) -> NDArray[np.bool_]:
+    """Whether a day of each series is a day of a published one."""
+    days, owners = _days(panel)
+    shown, _ = _days(published)
+    repeated = np.zeros(panel.n_series, dtype=np.bool_)
+    if len(days) and len(shown) and days.shape[1] == shown.shape[1]:
+        classes = row_classes(np.concatenate([shown, days]).view(np.uint64))
+        repeated[owners[classes[len(shown) :] < len(shown)]] = True
+    return repeated
+
+
+def _days(panel: Panel) -> tuple[Floats, Rows]:
+    """The days of all series that are as long as most, complete and varied, one in a row; and whose they are."""
+    none = np.zeros((0, 1)), np.zeros(0, dtype=np.int64)
+    if panel.times.dtype.kind != "M":
+        return none
+    clock = local_times(panel.times, panel.timezone).astype("datetime64[D]")
+    _, starts, sizes = np.unique(clock, return_index=True, return_counts=True)
+    size = int(np.bincount(sizes).argmax())
+    if len(starts) < 2 or size < DISTINCT:
+        return none
+    instants = starts[sizes == size][:, None] + np.arange(size)
+    days = np.ascontiguousarray(panel.cube[:, instants].reshape(panel.n_series * len(instants), -1)) + 0.0
+    ordered = np.sort(days, axis=1)  # what is missing comes last
+    varied = (np.diff(ordered, axis=1) > 0.0).sum(axis=1) >= DISTINCT - 1
+    kept = varied & ~np.isnan(ordered[:, -1])
+    return days[kept], np.repeat(np.arange(panel.n_series), len(instants))[kept]
 
 
 def spreads(x: Floats) -> Floats:
