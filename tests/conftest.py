@@ -13,7 +13,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 # Seeded, and without a deadline: the first call of a kernel compiles it.
 settings.register_profile("shoal", deadline=None, derandomize=True, max_examples=20)
-settings.register_profile("soak", settings.get_profile("shoal"), max_examples=500)
+n_examples = round(100 * float(os.environ.get("SOAK", "1")))
+settings.register_profile("soak", settings.get_profile("shoal"), max_examples=max(20, n_examples))
 settings.load_profile("soak" if os.environ.get("SHOAL_SOAK") == "1" else "shoal")
 
 # No test can see whether a file would outlive a power cut, and most of them write some.
@@ -91,6 +92,10 @@ def pytest_collection_finish(session):
 
 
 def pytest_sessionfinish(session):
+    if os.environ.get("SHOAL_SOAK") == "1":
+        from stream_processes import stop_server
+
+        stop_server()
     mark = collected(session.config)
     if mark is not None:
         mark.unlink(missing_ok=True)

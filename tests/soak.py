@@ -32,10 +32,18 @@ COUNTED = {
     "questions": ("random and differencing questions to closed services", 100_000),
     "together": ("rounds of concurrent processes", 20),
     "kills": ("kills of commands and the studio", 1000),
-    "day": ("events of a stream at full speed", 20_000_000),
+    "day": ("snapshots of a day of a stream, at full speed", 8640),
 }
 """Groups in tests/abuse that count their tries, and how many they make."""
 
+ELSEWHERE = (
+    "test_experiments.py",
+    "test_supply_chain.py",
+    "cli/test_stream_killed.py",
+    "cli/test_grow_killed.py",
+    "edge/test_killed.py",
+)
+"""Files with marked tests that have a group of their own."""
 TESTED = {
     "streams-killed": (
         "kills of a stream, its bytes compared",
@@ -49,15 +57,7 @@ TESTED = {
     "supply-chain": ("wheel, licences and known vulnerabilities", ["test_supply_chain.py", "-m", "soak"]),
     "others": (
         "everything else that is marked",
-        [
-            ".",
-            "-m",
-            "soak",
-            *(
-                f"--ignore={name}"
-                for name in ("test_experiments.py", "test_supply_chain.py", "cli/test_stream_killed.py")
-            ),
-        ],
+        [".", "-m", "soak", *(f"--ignore={name}" for name in ELSEWHERE)],
     ),
 }
 """Groups of tests."""
@@ -71,8 +71,9 @@ found.
 
 Made by `make soak`, or one group at a time by `SOAK=0.1 python tests/soak.py readers`; do not edit. `SOAK` is a factor:
 1 is what `make soak` runs, and a row with less was tried less. The top of each file in `tests/abuse` says what one try
-is and how it is judged. Enumerated panels are counted once whatever the order of their rows. Processor time of `kills`
-and `together` is not in the table: their processes are forked from a server.
+is and how it is judged. Enumerated panels are counted once whatever the order of their rows. A day is 8,640 snapshots,
+one every ten seconds, of 2,000 events each, as fast as the stream takes them. Rows before 2026-11-19 do not have the
+processor time of processes that are forked from a server, which are most of those that are killed.
 
 Findings become ordinary tests and are fixed; a row counts them until its group is run again. Groups that are not in
 the table were not run.

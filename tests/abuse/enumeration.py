@@ -4,11 +4,13 @@ A panel is a multiset of row types, so each is tried once whatever the order of 
 names of their values, groups or subjects, or in the order of instants, are counted as different, and each is judged by
 the guarantee's own `check`. The oracle answers once for all panels that only differ in names, since names are all it
 compares, and again for one panel in a hundred. The rows of a panel come in an order drawn by its number. Where a space
-has more panels than are asked for, every n-th is taken.
+has more panels than are asked for, every n-th is taken. Few panels of many types of rows keep a promise, so that up to
+half are of few types in many rows, and the panels that do are counted.
 """
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache, partial
 from operator import itemgetter
@@ -38,6 +40,7 @@ from shoal.model import Candidate, Envelopes, EventsCandidate, EventTables, Priv
 
 NUMBERS = np.array([0.0, np.nan, 1.0])
 READINGS = np.array([1.0, 4.0, np.nan])
+ENTRIES = ("a", "b", "c", None, "d", "e")
 SHOWN = (None, 0.0, -0.0, 1.0, math.nan)
 ASKED_AGAIN = 100
 """Of so many panels one is put to the oracle even where it has answered for its like."""
@@ -46,37 +49,50 @@ MOST_FRAMES = 20_000
 
 @dataclass(frozen=True)
 class Space:
-    """All panels of one to `most` rows of these types, each a tuple of small numbers, and how one is judged.
+    """All panels of rows of some types, each a tuple of small numbers, and how one is judged.
 
-    `check` and `naive` give what Shoal and the oracle say of rows. `names` are the columns, or sets of columns, whose
-    entries the oracle compares with each other and with nothing else, each with an entry that is no name, if any.
+    `wide` and `crowded` are types and the largest number of rows: many types in few rows, of which few keep a promise,
+    and few types in many rows. `check` and `naive` give what Shoal and the oracle say of rows. `names` are the columns,
+    or sets of columns, whose entries the oracle compares with each other and with nothing else, each with an entry that
+    is no name, if any.
     """
 
     guarantee: str
-    types: list
-    most: int
+    wide: tuple
+    crowded: tuple
     parameters: list
     check: Any
     naive: Any
     names: list
 
-    @property
-    def size(self):
-        return math.comb(len(self.types) + self.most, self.most) - 1
-
-    def panels(self):
-        for n in range(self.most, 0, -1):
-            yield from itertools.combinations_with_replacement(self.types, n)
+    def panels(self, size):
+        """So many panels, or all there are: half of them crowded, if there are so many."""
+        n_crowded = min(size // 2, count(*self.crowded))
+        for (types, most), n in ((self.crowded, n_crowded), (self.wide, size - n_crowded)):
+            stride = max(1, count(types, most) // max(1, n))
+            yield from itertools.islice(multisets(types, most), 0, n * stride, stride)
 
     def question(self, rows):
         """The same for panels that only differ in names: numbers by first appearance in their place."""
         if self.names is None:
             return rows
+        if self.names == BY_ROW:
+            return tuple(sorted(Counter(rows).values()))
         found = []
         for columns, kept in self.names:
             numbers, entries = {kept: -1}, map(itemgetter(*columns), rows)
             found.append(tuple([numbers.setdefault(entry, len(numbers)) for entry in entries]))
         return tuple(found)
+
+
+def count(types, most):
+    """How many panels of one to `most` rows there are."""
+    return math.comb(len(types) + most, most) - 1
+
+
+def multisets(types, most):
+    for n in range(most, 0, -1):
+        yield from itertools.combinations_with_replacement(types, n)
 
 
 def product(*sizes):
@@ -124,14 +140,15 @@ def naive_kp(guarantee, rows):
 
 
 def check_diversity(guarantee, rows):
-    column = np.array([("a", "b", "c", None)[row[1]] for row in rows], dtype=object)
+    column = np.array([ENTRIES[row[1]] for row in rows], dtype=object)
     return guarantee.check(Panel(np.array([[float(row[0])] for row in rows]), sensitive={"c": column})).holds
 
 
 def naive_diversity(guarantee, rows):
     """With missing as any value, and as one of its own."""
     labels, own = [row[0] for row in rows], range(len(rows))
-    ways = [[("a", "b", "c", missing)[row[1]] for row in rows] for missing in (None, "missing")]
+    entries = [ENTRIES[row[1]] for row in rows]
+    ways = [entries, ["missing" if entry is None else entry for entry in entries]]
     return all(naive_l_diverse(labels, values, own, guarantee.l) for values in ways)
 
 
@@ -149,13 +166,14 @@ class Rows:
         if key not in self.kept:
             if len(self.kept) == MOST_FRAMES:
                 self.kept.clear()
-            self.kept[key] = self.frame[pl.Series([self.places[row] for row in rows], dtype=pl.UInt32)]
+            places = pl.Series([self.places[row] for row in rows], dtype=pl.UInt32)
+            self.kept[key] = pl.DataFrame([column[places] for column in self.frame])
         return self.kept[key].clone()
 
 
-VALUES = ("a", "b", "c")
+VALUES = ("a", "b", "c", "d", "e")
 RECORDS = Rows(time=(0, 1), group=(0, 1), age=(30,))
-COUNTS = Rows(time=(0, 1), group=(0, 1), value=VALUES, count=range(12))
+COUNTS = Rows(time=(0, 1), group=(0, 1), value=VALUES, count=range(21))
 EVENTS = Rows(time=(0, 1), person=("p", "q", None), value=VALUES, age=(30,))
 
 
@@ -268,16 +286,61 @@ BY_ROW, BY_SUBJECT = [((0, 1, 2), None)], [((0, 1), None), ((2,), None)]
 BY_INSTANT, BY_WORD = [((at,), None) for at in range(3)], [((0,), None), *BY_ROW]
 BY_GROUP, BY_RELEASE = [((0,), None), ((1,), 3)], [((0,), 0), ((1,), 0)]
 BY_PERSON = [((0,), None), ((1,), 2), ((2,), None), ((3,), 0), ((0, 4), None)]
+SIX = [(0, 0, 0), (0, 0, 1), (0, 1, 1), (1, 0, 0), (1, 0, 1), (1, 1, 1)]
+WIDE = (product(3, 3, 3), 6)
 SPACES = [
-    Space("k-anonymity", product(3, 3, 3), 6, CROWDS, check_crowds, naive_crowds, BY_ROW),
-    Space("k-anonymity of subjects", product(2, 2, 5), 7, CROWDS, check_subjects, naive_subjects, BY_SUBJECT),
-    Space("(n, l, k)-anonymity", product(3, 3, 3), 6, NLK, check_nlk, naive_nlk, BY_INSTANT),
-    Space("(k, P)-anonymity", product(3, 2, 2), 11, KP, check_kp, naive_kp, BY_WORD),
-    Space("l-diversity", product(3, 4), 11, DIVERSE, check_diversity, naive_diversity, BY_GROUP),
-    Space("l-diversity of events", product(2, 2, 3), 11, DIVERSE[:2], check_events, naive_events, BY_SUBJECT),
-    Space("aggregate rules", product(3, 3, 3), 6, RULES, check_aggregates, naive_aggregates, None),
-    Space("sequence anonymity", product(5, 5)[1:], 7, SEQUENCES, check_sequences, naive_sequences, BY_RELEASE),
-    Space("m-invariance", product(2, 3, 2, 2, 2), 5, [MInvariance(2)], check_invariance, naive_invariance, BY_PERSON),
+    Space("k-anonymity", WIDE, (SIX, 20), CROWDS, check_crowds, naive_crowds, BY_ROW),
+    Space(
+        "k-anonymity of subjects",
+        (product(2, 2, 5), 7),
+        (product(1, 2, 4), 12),
+        CROWDS,
+        check_subjects,
+        naive_subjects,
+        BY_SUBJECT,
+    ),
+    Space("(n, l, k)-anonymity", WIDE, (SIX, 12), NLK, check_nlk, naive_nlk, BY_INSTANT),
+    Space("(k, P)-anonymity", (product(3, 2, 2), 11), (SIX, 20), KP, check_kp, naive_kp, BY_WORD),
+    Space(
+        "l-diversity",
+        (product(3, 4), 11),
+        ([(0, value) for value in (0, 1, 2, 4, 5)], 20),
+        DIVERSE,
+        check_diversity,
+        naive_diversity,
+        BY_GROUP,
+    ),
+    Space(
+        "l-diversity of events",
+        (product(2, 2, 3), 11),
+        (product(1, 1, 5), 20),
+        DIVERSE[:2],
+        check_events,
+        naive_events,
+        BY_SUBJECT,
+    ),
+    Space("aggregate rules", WIDE, (SIX, 14), RULES, check_aggregates, naive_aggregates, None),
+    Space(
+        "sequence anonymity",
+        (product(5, 5)[1:], 7),
+        ([(0, 1), (1, 1), (1, 2), (2, 1), (2, 2)], 20),
+        SEQUENCES,
+        check_sequences,
+        naive_sequences,
+        BY_RELEASE,
+    ),
+    Space(
+        "m-invariance",
+        (product(2, 3, 2, 2, 2), 5),
+        (
+            [(0, 0, 0, 1, 0), (1, 0, 1, 1, 0), (0, 1, 1, 1, 0), *((at, 2, value, 1, 0) for at, value in product(2, 2))],
+            9,
+        ),
+        [MInvariance(2)],
+        check_invariance,
+        naive_invariance,
+        BY_PERSON,
+    ),
 ]
 
 
@@ -295,9 +358,8 @@ def run(numbers, size, folder, outcome):
 
 def judged(space, numbers, size, outcome):
     """Judge the panels of a space; stops after each thousand, so that all spaces have their turns."""
-    stride, answers = max(1, space.size // size), {}
-    name = space.guarantee + (", all there are" if space.size <= size else "")
-    taken = itertools.islice(space.panels(), numbers.start * stride, size * stride, numbers.step * stride)
+    answers, name = {}, space.guarantee
+    taken = itertools.islice(space.panels(size), numbers.start, None, numbers.step)
     for number, panel in zip(numbers, taken, strict=False):
         outcome.tries[name] += 1
         guarantee = space.parameters[number % len(space.parameters)]
@@ -305,12 +367,14 @@ def judged(space, numbers, size, outcome):
         if asked not in answers:
             answers[asked] = space.naive(guarantee, panel)
         elif number % ASKED_AGAIN < numbers.step and space.naive(guarantee, panel) != answers[asked]:
-            outcome.find(f"{space.guarantee}:{number} of stride {stride}: the oracle says two things of its like")
+            outcome.find(f"{name}:{number} of {size}: the oracle says two things of its like")
+        answer = answers[asked]
+        outcome.tries[f"that keep {name}"] += answer[0] if isinstance(answer, tuple) else answer
         try:
             found = space.check(guarantee, shuffled(panel, number))
         except Exception as error:
             found = type(error).__name__
-        if found != answers[asked]:
-            outcome.find(f"{space.guarantee}:{number} of stride {stride}: {found}, enumerated {answers[asked]}")
+        if found != answer:
+            outcome.find(f"{name}:{number} of {size}: {found}, enumerated {answer}")
         if outcome.tries[name] % 1000 == 0:
             yield number + 1

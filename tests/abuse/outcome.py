@@ -1,5 +1,6 @@
 """What a group of tries comes to."""
 
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -12,7 +13,8 @@ class Outcome:
     findings: list[str] = field(default_factory=list)
 
     def find(self, text):
-        """Note a finding; of many alike, twenty are enough to see what they have in common."""
+        """Note a finding, and print it at once: a run that is stopped keeps what it found."""
+        print(f"! {text}", file=sys.stderr, flush=True)
         if len(self.findings) < 200:
             self.findings.append(text)
 

@@ -10,16 +10,16 @@ import random
 import signal
 import tempfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
-from abuse.outcome import Outcome
 from abuse.reader import TESTS, Hang
 from abuse.release_readers import release_readers
 from abuse.state_readers import state_readers
 from abuse.table_readers import policy_readers, table_readers
 
 BATCH = 2000
-"""Tries of one process: what a crash of the interpreter takes with it."""
+"""Tries of one process, which takes seconds to start and whose memory may grow."""
 OTHERS = [path.read_bytes() for path in sorted((TESTS / "formats/1").rglob("data*.parquet"))[:4]] + [b"id,time\n"]
 """Files from which pieces are put into others."""
 KINDS = {
@@ -40,21 +40,16 @@ def _tries(numbers, work):
         yield kind, kinds[kind][number % len(kinds[kind])], number
 
 
-def _batch(numbers, folder, at, pipe):
-    """What a process of its own does."""
+def _batch(numbers, folder, pipe):
+    """What a process of its own does: sends the kind and the finding, if any, of each try."""
     signal.signal(signal.SIGALRM, _hang)
     os.fsync = lambda descriptor: None  # what a power cut would leave is another test's
     warnings.simplefilter("ignore")
-    outcome = Outcome()
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 2)
         for kind, reader, number in _tries(numbers, Path(folder)):
-            at.value += 1
             wrong = reader.run(number, OTHERS)
-            outcome.tries[kind] += 1
-            if wrong is not None:
-                outcome.find(f"{reader.name}:{number} {wrong}")
-    pipe.send(outcome)
+            pipe.send((kind, None if wrong is None else f"{reader.name}:{number} {wrong}"))
 
 
 def _hang(*_):
@@ -65,22 +60,26 @@ def run(numbers, size, folder, outcome):
     """The tries of these numbers."""
     context = multiprocessing.get_context("spawn")
     while numbers:
-        at, (here, there) = context.Value("q", 0), context.Pipe(False)
+        here, there = context.Pipe(False)
+        batch = numbers[:BATCH]
         with tempfile.TemporaryDirectory(dir=folder) as work:
-            process = context.Process(target=_batch, args=(numbers[:BATCH], work, at, there))
+            process = context.Process(target=_batch, args=(batch, work, there))
             process.start()
             there.close()
-            try:
-                done = here.recv()
-                outcome.tries.update(done.tries)
-                outcome.findings += done.findings
-                numbers = numbers[BATCH:]
-            except EOFError:
-                process.join()
-                outcome.find(f"number {numbers[at.value - 1]} ends the process with {process.exitcode}")
-                outcome.tries["lost with a process"] += at.value
-                numbers = numbers[at.value :]
+            done = 0
+            with suppress(EOFError):
+                while True:
+                    kind, wrong = here.recv()
+                    done += 1
+                    outcome.tries[kind] += 1
+                    if wrong is not None:
+                        outcome.find(wrong)
             process.join()
+            if done < len(batch):
+                outcome.find(f"number {batch[done]} ends the process with {process.exitcode}")
+                outcome.tries["that end the process"] += 1
+                done += 1
+            numbers = numbers[done:]
 
 
 def repeat(number):

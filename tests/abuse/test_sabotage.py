@@ -53,7 +53,7 @@ def test_a_command_that_fails_inside_is_found(tmp_path, monkeypatch):
 
 
 def test_a_panel_that_is_judged_wrongly_is_found(tmp_path, monkeypatch):
-    space = dataclasses.replace(enumeration.SPACES[0], most=3)
+    space = dataclasses.replace(enumeration.SPACES[0], wide=(enumeration.product(3, 3, 3), 3))
     monkeypatch.setattr(enumeration, "SPACES", [space])
     outcome = Outcome()
     enumeration.run(range(300), 300, tmp_path, outcome)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shoal import LDiversity, verify
@@ -469,6 +471,23 @@ class TestFolder:
         assert summary()["events"]["taken"] == 4
         assert summary()["position"] == {"files": 1, "rows": 7}
         assert pl.read_parquet("out/data-00000001.parquet")["age"].sort().to_list() == [30, 32]
+
+    @pytest.mark.parametrize("wrong", ["date", "text"])
+    def test_damaged_columns_of_parquet(self, folder, capsys, wrong):
+        """Dates that there are none of cost their event; text that is not UTF-8 is a damaged file."""
+        (folder / "source").mkdir()
+        born = pa.array([0, 1, 2**31 - 1, 3, 4], pa.int32()).view(pa.date32())
+        text = pa.array([b"a", b"b", b"\xff\xfe", b"b", b"a"]).view(pa.string())
+        columns = {"time": [0, 0, 0, 0, 0], "x": ["a", "b", "a", "b", "a"], "age": born if wrong == "date" else text}
+        pq.write_table(pa.table(columns), folder / "source" / "a.parquet")
+        code = run(["stream", "source", *METHOD, *COLUMNS, "-o", "out"])
+        if wrong == "date":
+            assert code == 0
+            assert summary()["rejected"]["malformed"] == 1
+            assert summary()["events"]["taken"] == 4
+        else:
+            assert code == 2
+            assert "File 1 in 'source' cannot be read: it is damaged" in capsys.readouterr().err
 
     def test_a_file_that_comes_too_late_is_told(self, folder, capsys):
         write_files(folder / "source", "csv", 1, 2)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.model.event_codes import as_numbers, dense_codes, sort_rows, take_rows, text_codes
+from shoal.model.event_codes import as_numbers, count_rows, dense_codes, sort_rows, take_rows, text_codes
 
 texts = st.lists(st.one_of(st.none(), st.text(max_size=3), st.sampled_from(["a", "A", "ä", "𝔞", ""])), max_size=30)
 
@@ -44,6 +44,8 @@ def test_rows_are_sorted_as_polars_sorts_them(rows, names):
     kinds = {"text": pl.String, "number": pl.Int64, "day": pl.Date, "real": pl.Float64, "gap": pl.Int8}
     frame = pl.DataFrame(rows, schema=kinds, orient="row")
     assert sort_rows(frame, names).select(names).equals(frame.sort(names).select(names))
+    counted = frame.group_by(names).len("n").sort(names)
+    assert count_rows(frame[names], "n").equals(counted.cast({"n": pl.Int64}))
 
 
 def test_keys_that_do_not_fit_into_one_number_are_sorted_as_well():

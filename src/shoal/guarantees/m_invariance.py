@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shoal.guarantees.event_groups import counted_texts
 from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.model import EventsCandidate, EventTables, Guarantee, Judged, Verdict
-from shoal.model.event_codes import as_numbers, sort_rows, take_rows
+from shoal.model.event_codes import as_numbers, count_rows, sort_rows, take_rows
 from shoal.model.event_tables import COUNT, GROUP, TIME
 
 _OTHER = "published groups are not those of the original events as they are, so whose they are is not known"
@@ -189,8 +189,10 @@ def _same(mine: pl.DataFrame, tables: EventTables) -> bool:
     assert tables.counts is not None
     if not _sorted(mine[tables.records.columns]).equals(_sorted(tables.records)):
         return False
-    counts = mine.group_by(TIME, GROUP, tables.sensitive).len(COUNT).cast({COUNT: tables.counts.schema[COUNT]})
-    return _sorted(counts).equals(_sorted(tables.counts))
+    counts = count_rows(mine[[TIME, GROUP, tables.sensitive]], COUNT)
+    if (kind := tables.counts.schema[COUNT]) != pl.Int64:
+        counts = counts.cast({COUNT: kind})
+    return counts.equals(_sorted(tables.counts))
 
 
 def _sorted(frame: pl.DataFrame) -> pl.DataFrame:

@@ -57,20 +57,37 @@ def take_rows(frame: pl.DataFrame, rows: NDArray[np.int64]) -> pl.DataFrame:
 
 def sort_rows(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """The rows sorted by these columns, missing first, as `frame.sort` does."""
+    keys = _keys(frame, names)
+    if keys is None:
+        return frame.sort(names)
+    if (keys[1:] >= keys[:-1]).all():  # as published tables are
+        return frame
+    return take_rows(frame, np.argsort(keys, kind="stable"))
+
+
+def count_rows(frame: pl.DataFrame, count: str) -> pl.DataFrame:
+    """The different rows, sorted, with a further column: how often each occurs."""
+    keys = _keys(frame, frame.columns)
+    if keys is None:
+        return frame.group_by(frame.columns).len(count).cast({count: pl.Int64}).sort(frame.columns)
+    _, rows, often = np.unique(keys, return_index=True, return_counts=True)
+    return pl.DataFrame([*take_rows(frame, rows), pl.Series(count, often, dtype=pl.Int64)])
+
+
+def _keys(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.int64] | None:
+    """Rows as numbers in the order of these columns; None for values that numbers cannot hold."""
     keys = np.zeros(len(frame), dtype=np.int64)
     n_keys = 1
     for name in names:
         coded = _codes(frame[name])
         if coded is None:
-            return frame.sort(names)
+            return None
         codes, n_codes = coded
         if n_keys * n_codes > _LARGEST:
             keys = dense_codes(keys)
             n_keys = int(keys.max(initial=0)) + 1
         keys, n_keys = keys * n_codes + codes, n_keys * n_codes
-    if (keys[1:] >= keys[:-1]).all():  # as published tables are
-        return frame
-    return take_rows(frame, np.argsort(keys, kind="stable"))
+    return keys
 
 
 def _codes(column: pl.Series) -> tuple[NDArray[np.int64], int] | None:

@@ -65,7 +65,8 @@ class Events:
                 raise InputError(f"{empty} of {len(table)} events have no {column!r}. Remove or complete them.")
         if not (table[time].dtype.is_temporal() or table[time].dtype.is_integer()):
             raise InputError(f"Column {time!r} must hold dates, datetimes or integers.")
-        self._frame = table.select(list(roles)).sort(time, maintain_order=True)
+        table = table[list(roles)]
+        self._frame = table if table[time].is_sorted() else table.sort(time, maintain_order=True)
         self._roles = Roles(roles)
         self._origin = origin
         self._subject = subject

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
+
+_CALENDAR = (-719_162, 2_932_896)
+"""Days of the years 1 to 9999, counted from 1970."""
+_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 BATCH_CELLS = 1 << 19
 """About how many cells a batch holds: enough to amortise the work per batch, little next to the panel."""
@@ -91,8 +97,29 @@ def rows_per_batch(n_columns: int) -> int:
 
 
 def plain(arrays: Sequence[Any]) -> list[Any]:
-    """The arrays without the wrappers of frame libraries: no dictionaries, extension types or views."""
-    return [_unwrap(array) for array in arrays]
+    """The arrays without the wrappers of frame libraries: no dictionaries, extension types or views.
+
+    Dates and times outside the years 1 to 9999, which typed tables can hold, are refused.
+    """
+    unwrapped = [_unwrap(array) for array in arrays]
+    if any(beyond_calendar(array).any() for array in unwrapped if has_dates(array)):
+        raise InputError("A column has dates or times outside the years 1 to 9999. Correct them or remove the column.")
+    return unwrapped
+
+
+def has_dates(array: Any) -> bool:
+    """Whether a column holds dates, or times with a date."""
+    return bool(pa.types.is_date(array.type) or pa.types.is_timestamp(array.type))
+
+
+def beyond_calendar(array: Any) -> NDArray[np.bool_]:
+    """Which dates or times are outside the years 1 to 9999: libraries end with an error at them, or wrap."""
+    days = pa.types.is_date32(array.type)
+    numbers = array.cast(pa.int32() if days else pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    unit = 1 if days else _A_DAY["ms" if pa.types.is_date64(array.type) else array.type.unit]
+    first, last = _CALENDAR
+    # Numbers of nanoseconds all lie inside, and the ends would not fit.
+    return (numbers < max(first * unit, _LEAST)) | (numbers > min((last + 1) * unit - 1, _MOST))
 
 
 def _unwrap(array: Any) -> Any:

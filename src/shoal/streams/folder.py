@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.read.columns import find_column
 from shoal.read.files import kind_of, read_header
-from shoal.read.tables import plain
+from shoal.read.tables import beyond_calendar, has_dates, plain
 from shoal.streams.blocks import Block, Position, Source, with_malformed
 from shoal.streams.stop_request import Stop
 
@@ -165,7 +165,12 @@ class Folder(Source):
             for name in self._columns:
                 find_column(file.schema_arrow.names, name)
             for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns):
-                yield self._frame(batch.select(self._columns)), np.zeros(len(batch), dtype=bool)
+                batch.validate(full=True)  # Parquet does not ensure that text is UTF-8
+                malformed = np.zeros(len(batch), dtype=bool)
+                for column in filter(has_dates, batch.columns):
+                    malformed |= beyond_calendar(column)
+                good = batch.filter(pa.array(~malformed)) if malformed.any() else batch
+                yield with_malformed(self._frame(good.select(self._columns)), malformed), malformed
 
     def _frame(self, batch: Any) -> pl.DataFrame:
         columns = plain(batch.columns)
