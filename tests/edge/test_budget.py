@@ -137,6 +137,24 @@ def test_a_clock_set_back_finds_its_labels_spent_however_long_ago(tmp_path):
         assert budget.spend(label=501, cost=6)
 
 
+def test_labels_near_those_that_were_dropped_are_refused_too(tmp_path):
+    write_budget(tmp_path, MOST, 10)
+    with Budget(MOST, 10, tmp_path) as budget:
+        for label in range(150):
+            budget.tick()
+            assert budget.spend(label=label, cost=1)
+        for _ in range(10):
+            budget.tick()
+        assert budget.spend(label=10_000, cost=1)
+    with Budget(MOST, 10, tmp_path) as budget:
+        assert len((tmp_path / FILE_NAME).read_text().splitlines()) < 20
+        for _ in range(10):
+            budget.tick()
+        # Labels 141 to 149 have spent 9 already.
+        assert not any(budget.spend(label=label, cost=4) for label in range(140, 159))
+        assert budget.spend(label=159, cost=4)
+
+
 def test_a_clock_far_ahead_that_is_put_right_does_not_silence_the_meter(tmp_path):
     write_budget(tmp_path, MOST, 2)
     with Budget(MOST, 2, tmp_path) as budget:

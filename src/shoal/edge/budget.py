@@ -121,7 +121,7 @@ class Budget:
 
     def allows(self, *, label: int, cost: int) -> bool:
         """Whether a cost fits into every window that contains the reading."""
-        if self._now < 1 or (self._floor is not None and label <= self._floor):
+        if self._now < 1 or (self._floor is not None and label < self._floor + self.w):
             return False
         near = sum(entry.cost for entry in self._entries if abs(entry.label - label) < self.w)
         return max(self.spent, near) + cost <= self.most
@@ -190,7 +190,7 @@ class Budget:
         self._append = self._files.enter_context(Journal(path).writing())
 
     def _forget(self) -> None:
-        """Drop what no window can reach; labels up to the last one dropped are refused from then on."""
+        """Drop what no window can reach; labels up to the last one dropped, and those within w of it, are refused."""
         recent = [entry for entry in self._entries if entry.tick > self._now - self.w]
         if len(self._entries) <= 2 * len(recent) + 100 or not recent:
             return
