@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -113,6 +114,8 @@ def print_findings(found: Usefulness) -> None:
     if without:
         print("\nNOT MEASURED")
     for reason, names in without.items():
+        if len(names) > 1:
+            reason = re.sub(r"^it (compare|applie)s\b", lambda m: f"they {m[1].replace('applie', 'apply')}", reason)
         print(f"{', '.join(names)}: {reason}")
 
 
