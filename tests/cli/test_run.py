@@ -2,6 +2,7 @@
 
 import json
 
+import polars as pl
 import pytest
 import yaml
 
@@ -33,6 +34,19 @@ def write(folder, text, name="policy.yaml"):
 
 def told(capsys):
     return " ".join(capsys.readouterr().err.split())
+
+
+def test_messages_name_fields_of_the_policy(folder, capsys):
+    table = pl.read_parquet("meters.parquet")
+    table[1:].write_parquet("meters.parquet")
+    assert run(["run", write(folder, "release: {to: out}")]) == 2
+    assert "1 of 120 series have gaps: 1 of 11520 cells are missing. Set data.missing to 'drop-series'" in told(capsys)
+    table.write_parquet("meters.parquet")
+    assert run(["run", write(folder, "keep: [{window: 0-400}]\nrelease: {to: out}")]) == 2
+    assert told(capsys).startswith("shoal: keep: window:0-400 ends at position 400")
+    table.with_columns(pl.lit(1).alias("time")).write_parquet("meters.parquet")
+    assert run(["run", write(folder, "release: {to: out}")]) == 2
+    assert "--" not in told(capsys)
 
 
 GOOD = """

@@ -192,7 +192,7 @@ class TestWhatIsCompared:
         (window,) = [figure for figure in found.values() if figure["applies"]]
         assert window["value"] == told["utility"]["window-error"]["value"]
         reasons = {figure["reason"] for figure in found.values() if not figure["applies"]}
-        assert reasons == {"it applies to series, but what is published are events."}
+        assert reasons == {"it applies to series, but events are published."}
         code, _, error = ask(capsys, register, tmp_path / "out")
         assert code == 2
         assert "one sensitive column, but 0 are named. Give --sensitive COLUMN" in error
@@ -259,11 +259,11 @@ class TestMistakes:
             ("mean-day-error", "it compares each series with its original. Give --private DIR to match them."),
             (
                 "value-loss",
-                "value-loss does not apply here: it applies to envelopes, but what is published are values.",
+                "value-loss does not apply here: it applies to envelopes, but values are published.",
             ),
             (
                 "window-error",
-                "window-error does not apply here: it applies to events, but what is published are values.",
+                "window-error does not apply here: it applies to events, but values are published.",
             ),
             ("seasonality-shift:period=week,of=all", "needs at least 14 whole days; the panel spans 4."),
         ],

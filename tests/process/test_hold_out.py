@@ -107,7 +107,7 @@ def test_a_policy_keeps_out_as_well_and_certifies_what_is_found(tmp_path):
     certified = release.certificate["risk"]
     assert {"known-points", "copies", "completion", "membership"} <= set(certified)
     assert certified["completion"]["control"] is not None
-    assert "of 100 subjects outside" in certified["completion"]["sentence"]
+    assert "for 100 subjects outside, " in certified["completion"]["sentence"]
     with pytest.raises(
         ParameterError, match="the names of those kept out are written to the private folder: give private"
     ):

@@ -231,12 +231,29 @@ def test_the_command_reads_tables_with_other_columns_and_holds_a_limit(files, ca
     assert "cannot be shown" in told
     assert "read             published: 2" in told
     assert "NOT MEASURED" in told
+    assert "they compare each series with its original. If rows are in the order" in told
+    assert "value-loss: it applies to envelopes, but values are published." in told
 
 
 def test_it_shows_in_a_notebook():
     found = shoal.judge(BEHIND, BEHIND, knows={"points": 5})
     assert "known-points" in found._repr_html_()
     assert repr(found).startswith("Judgement(known-points 1, copies 1")
+
+
+def test_a_layout_that_one_table_needs_leaves_a_long_one_alone(files, tmp_path):
+    long = pl.read_csv(files / "original.csv")
+    names = ["id", "time", "value"]
+    wide = long.select(names).pivot(on="id", index="time", values="value")
+    wide.with_columns(pl.col(wide.columns[1]) * 1000).write_csv(tmp_path / "wide.csv")
+    with pytest.raises(InputError, match=r"^The original table has a time column 'time' and"):
+        shoal.judge(tmp_path / "wide.csv", files / "original.csv")
+    found = shoal.judge(tmp_path / "wide.csv", files / "original.csv", layout="wide")
+    assert found.matched == "ids"
+    # A wide table keeps its problem.
+    wide[1:-2].vstack(wide[-1:]).write_csv(tmp_path / "gap.csv")
+    with pytest.raises(InputError, match=r"^The published table: The instants are not evenly spaced"):
+        shoal.judge(tmp_path / "wide.csv", tmp_path / "gap.csv", layout="wide")
 
 
 def test_a_table_that_cannot_be_read_is_named(files):

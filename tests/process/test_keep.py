@@ -10,7 +10,7 @@ from shoal.errors import ParameterError
 from shoal.features import keep
 from shoal.methods import NoiseAddition, Steps
 from shoal.process.anonymization import anonymize_source
-from shoal.process.keep import apply_keep, compare_with_raw, measures_of
+from shoal.process.keep import KeptFigure, apply_keep, compare_with_raw, measures_of
 from shoal.process.policy import parse_policy
 from shoal.process.policy_run import run_policy
 from shoal.process.simulation import simulate_table
@@ -65,6 +65,13 @@ def test_the_comparison_is_with_the_same_method_on_raw_values():
     assert (cost.label, cost.raw) == ("information-loss", raw.measure(InformationLoss()).value)
     assert kept.sentence.endswith(f"{100 * (1 - kept.kept / kept.raw):.0f} % better")
     assert compare_with_raw(Microaggregation(k=4), raw, panel) == ()
+
+
+def test_a_comparison_names_hours_and_a_small_change():
+    figure = KeptFigure("peak-time-error", 5.0, 5.02, "hours")
+    assert figure.sentence == (
+        "peak-time-error 5 hours, with groups formed on raw values 5.02 hours: less than 1 % better"
+    )
 
 
 def test_a_policy_keeps_in_every_point_it_tries(table, tmp_path):

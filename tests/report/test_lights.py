@@ -44,7 +44,9 @@ def test_an_attack_feeds_the_lights_it_answers_and_the_others_say_how_to_get_a_f
         "2 % to 7 %",
         "guessing 0.2 %",
     )
-    assert one["control"] == "90 % of the targets have someone else's series that fits them just as well"
+    fits = "of the targets have someone else's series that fits them just as well"
+    assert one["control"] == f"90 % {fits}, so a match says little"
+    assert attacked(control=0.2)["Singling out"]["control"] == f"20 % {fits}"
     assert one["sentence"] == POINTS["sentence"]  # of another kind than ours, which is shortened
     assert found["Inference"]["figure"] == "1 %"
     assert found["Inference"]["guess_text"] == "guessing 0.8 %"
@@ -92,7 +94,7 @@ def test_of_several_attacks_the_one_that_may_achieve_most_is_shown():
     found = three(risk={"known-totals": totals, "nearest-neighbour": near, "another": POINTS | {"success": 1.0}})
     assert (found["Linkability"]["figure"], found["Linkability"]["others"]) == (
         "3 %",
-        "totals of a subject, as on a bill 5 %",
+        "knowing totals of a subject, as on a bill, 5 %",
     )
     assert found["Singling out"]["figure"] == ""
 

@@ -14,7 +14,7 @@ from shoal.model import Panel
 from shoal.report import page as page_module
 from shoal.report import render, summarise
 from shoal.report.plots import MAX_BARS, group_bars
-from shoal.report.words import every, file_size, marked, moment, number, percent, plural
+from shoal.report.words import every, file_size, marked, measure_name, moment, number, percent, plural
 
 EVIL = "<script>alert('x')</script>\"'&</style></noscript><img src=x onerror=alert(1)>"
 
@@ -96,7 +96,7 @@ def test_the_page_states_the_facts_of_the_certificate(certificate):
         "Replace every series by the mean of at least k similar ones.",
         "k = 10, algorithm = mdav",
         "1,001 groups of 12 to 14 members",
-        "Published columns: id, time, value. Of those read, 2 columns were held back, identifiers included.",
+        "Published columns: id, time, value. Read but not published: 2 columns, identifiers included.",
         "fresh random pseudonyms",
         "Every published series equals those of at least 9 other subjects at all instants.",
         "Holds k-anonymity, k = 10, per subject",
@@ -106,7 +106,7 @@ def test_the_page_states_the_facts_of_the_certificate(certificate):
         "shoal verify FOLDER",
         "1,001 groups: the smallest has 12 members, the largest 14. The most frequent size is 12 (900 groups).",
         "Information loss 0.312",
-        "share of the variation between series that is lost; lower is better",
+        "Share of the variation between series that is lost; lower is better",
         "covers at least 10 subjects, none of whom makes up more than 90 % of it",
         "Mean day",
         "The original peaks at 19:00",
@@ -393,7 +393,7 @@ def test_the_sheet_says_what_the_release_is_called_and_invents_no_name(certifica
     text = Reader(render(certificate | called | {"date": "2026-11-16"})).text
     assert "Use of 600 homes Published by Example Grid · for research on demand 12,001 subjects, 12,345 series" in text
     assert "published 16 November 2026" in text
-    assert "What is lost: research on demand" in text
+    assert "What is lost for research on demand" in text
     assert "not named" not in text
 
 
@@ -468,3 +468,19 @@ def test_the_sheet_tells_the_zone_of_its_clock_and_that_nobody_dated_it(certific
     text = Reader(render(certificate)).text
     assert "1 January 2024 to 7 January 2024, time zone Europe/Bratislava" in text
     assert "date of publication not stated" in text
+
+
+def test_the_method_is_described_by_the_parameters_that_were_asked_for():
+    given = {"k": 12, "algorithm": "auto", "gain": 0.2, "levels": 5, "attributes": [], "within": None, "threads": 2}
+    method = {"name": "microaggregation", "summary": "Replace every series.", "parameters": given}
+    assert "Here k = 12, threads = 2." in Reader(render(certificate_of({}, method=method))).text
+
+
+def test_figures_say_in_words_how_they_were_taken():
+    names = ("ramp-error", "ramp-error:of=pooled", "peak-time-error:of=all", "seasonality-shift:period=week")
+    assert [measure_name(name) for name in names] == [
+        "Ramp error",
+        "Ramp error, all series in one",
+        "Peak time error, of the mean of all series",
+        "Seasonality shift, weekly",
+    ]

@@ -84,7 +84,6 @@ class Completion(SeriesAttack[Risk]):
         outside = findings.outside[np.isfinite(findings.outside)]
         control = float(outside.mean()) if len(outside) else None
         order = np.argsort(-np.where(told, findings.right, -1.0), kind="stable")[:N_WORST]
-        alone = f"without the table {percent(plain)}"
         risk = Risk(
             success=success,
             interval=interval,
@@ -98,7 +97,7 @@ class Completion(SeriesAttack[Risk]):
             confidence=success,
             sentence=f"Someone who knows every other reading infers {percent(success)} of the remaining readings "
             f"from the most similar published series ({between(interval)}; {n} targets), "
-            f"{alone if success > plain else f'no better than {alone}'}",
+            f"{'' if success > plain else 'no better than '}{percent(plain)} without the table",
         )
         return replace(risk, sentence=f"{risk.sentence}{beside_control(risk, len(outside))}.")
 

@@ -64,6 +64,6 @@ def beside_control(risk: Risk, n_outside: int) -> str:
         return ""
     more, low, high = (100.0 * share for share in risk.excess)
     return (
-        f"; of {n_outside} subjects outside {percent(risk.control)}, so that the table accounts for {more:.3g} "
+        f"; for {n_outside} subjects outside, {percent(risk.control)}, so the table accounts for {more:.3g} "
         f"percentage points (95 % interval {low:.3g} to {high:.3g})"
     )

@@ -131,15 +131,16 @@ def _commands() -> TyperGroup:
 
 def run(arguments: list[str]) -> int:
     """Run the command line; return its exit code."""
+    command = arguments[0] if arguments else ""
     try:
         code = _commands().main(args=arguments or ["--help"], prog_name="shoal", standalone_mode=False)
         if code == INTERRUPTED:  # typer has caught the key itself
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except GuaranteeNotMetError as error:
-        return _say(str(error), DOES_NOT_HOLD)
+        return _say(str(error), DOES_NOT_HOLD, command)
     except ShoalError as error:
-        return _say(str(error), BAD_INPUT)
+        return _say(str(error), BAD_INPUT, command)
     except (KeyboardInterrupt, typer.Abort):
         return _say("Interrupted; nothing was written.", INTERRUPTED)
     except BrokenPipeError:
@@ -151,23 +152,45 @@ def run(arguments: list[str]) -> int:
         return _say(f"The system refused a file or folder: {error.strerror}. Check the paths you gave.", BAD_INPUT)
     except Exception as error:
         if hasattr(error, "format_message"):  # wrong usage, reported by typer
-            return _say(f"{error.format_message()} Try: shoal --help", BAD_INPUT)
+            problem = error.format_message().rstrip(".")
+            return _say(f"{problem}{'' if problem.endswith('?') else '.'} Try: shoal --help", BAD_INPUT)
         return _say(_internal(error), BAD_INPUT)
 
 
-def _say(message: str, code: int) -> int:
-    print(f"shoal: {_as_options(' '.join(message.split()))}", file=sys.stderr)
+def _say(message: str, code: int, command: str = "") -> int:
+    said = " ".join(message.split())
+    print(f"shoal: {_as_fields(said) if command == 'run' else _as_options(said)}", file=sys.stderr)
     return code
+
+
+_CHOSEN = r"\b([a-z_]+)=('[^']*'(?:, '[^']*')*(?: or '[^']*')?)"
+"""A setting with its choices: `align='resample:1h'`."""
+_NAMES = "|".join(OPTIONS)
+_ALONE = rf"\b({_NAMES})=(?=[\s.,;:)]|$)"
+_FIRST = rf"^({_NAMES}|keep|hold_out|shadows)(?=: )"
 
 
 def _as_options(message: str) -> str:
     """Write settings the way this user does: `align='resample:1h'` becomes `--align resample:1h`, `time=` becomes
-    `--time`."""
-    names = "|".join(OPTIONS)
-    chosen = r"\b([a-z_]+)=('[^']*'(?:, '[^']*')*(?: or '[^']*')?)"
-    message = re.sub(chosen, lambda m: f"--{m[1].replace('_', '-')} {m[2].replace(chr(39), '')}", message)
-    message = re.sub(r"\b([a-z_]+)=(True|False)\b", lambda m: f"--{m[1].replace('_', '-')} {m[2].lower()}", message)
-    return re.sub(rf"\b({names})=(?=[\s.,;:)]|$)", r"--\1", message)
+    `--time`, and so does the setting that a message begins with."""
+    message = re.sub(_CHOSEN, lambda m: f"{_option(m[1])} {m[2].replace(chr(39), '')}", message)
+    message = re.sub(r"\b([a-z_]+)=(True|False)\b", lambda m: f"{_option(m[1])} {m[2].lower()}", message)
+    return re.sub(rf"{_ALONE}|{_FIRST}", lambda m: _option(m[1] or m[2]), message)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _as_fields(message: str) -> str:
+    """Write settings as fields of the policy that is run: `align='resample:1h'` becomes `data.align: resample:1h`."""
+    message = re.sub(_CHOSEN, lambda m: f"{_field(m[1])}: {m[2].replace(chr(39), '')}", message)
+    return re.sub(rf"{_ALONE}|{_FIRST}", lambda m: _field(m[1] or m[2]), message)
+
+
+def _field(name: str) -> str:
+    option = OPTIONS.get(name)
+    return name if option is None else "roles" if option.is_role else f"data.{name}"
 
 
 def _internal(error: Exception) -> str:

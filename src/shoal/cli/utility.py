@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +14,6 @@ from shoal.cli.output import print_json, print_table, steps
 
 if TYPE_CHECKING:
     from shoal.process.usefulness import Measured, Usefulness
-
-_OF = {"series": "series by series", "pooled": "all series in one", "all": "of the mean of all series"}
 
 
 @read_options.reads()
@@ -115,11 +114,15 @@ def print_findings(found: Usefulness) -> None:
     if without:
         print("\nNOT MEASURED")
     for reason, names in without.items():
+        if len(names) > 1:
+            reason = re.sub(r"^it (compare|applie)s\b", lambda m: f"they {m[1].replace('applie', 'apply')}", reason)
         print(f"{', '.join(names)}: {reason}")
 
 
 def _words(finding: Measured) -> str:
     """Return the figure, its limits and its meaning."""
+    from shoal.report.words import HOW_TAKEN
+
     asked, score = finding.asked, finding.score
     assert score is not None
     limits = [("at most", asked.at_most), ("at least", asked.at_least)]
@@ -127,7 +130,7 @@ def _words(finding: Measured) -> str:
     held = f", {given} was asked: {'met' if finding.met else 'NOT MET'}" if given else ""
     said = [
         asked.measure.meaning,
-        _OF.get(getattr(asked.measure, "of", ""), ""),
+        HOW_TAKEN.get(f"of={getattr(asked.measure, 'of', '')}", ""),
         f"{score.goal} is better",
         finding.note,
     ]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shoal import attacks as attack_room
 from shoal.attacks.copies import CopiesRisk
 from shoal.attacks.ground import Ground, NothingSharedError, find_ground
-from shoal.errors import InputError, ParameterError
+from shoal.errors import InputError, ParameterError, ShoalError
 from shoal.model import Attack, Panel, Release, Risk
 from shoal.model.html import html_table
 from shoal.model.watcher import Watcher, silent
@@ -209,7 +209,8 @@ def judge(
         What made the table, such as `Microaggregation(k=10)` or "microaggregation:k=10". A Shoal release says so
         itself.
     reading
-        Settings of `read_panel` for all tables. Columns that a table lacks are detected in it.
+        Settings of `read_panel` for all tables. Columns that a table lacks are detected in it, and `layout="wide"` is
+        for those that are wide.
 
     Examples
     --------
@@ -302,23 +303,39 @@ def _release(published: Any) -> Release | None:
 
 
 def _read(which: str, source: Any, reading: Mapping[str, Any], steps: Watcher) -> Panel:
-    """A table as a panel; columns that were named for another table and are missing here are detected."""
+    """A table as a panel; what was named for another table and does not fit this one is detected."""
     if isinstance(source, Panel):
         return source
-    roles = {name for name, option in OPTIONS.items() if option.is_role} | {"id", "time", "value", "subject"}
-    fewer = {name: value for name, value in reading.items() if name not in roles}
-    try:
-        panel: Panel = read_panel(source, **reading)
-    except (InputError, ParameterError) as error:
-        if fewer == dict(reading):
-            raise type(error)(f"The {which} table: {error}") from None
-        try:
-            panel = read_panel(source, **fewer)
-        except (InputError, ParameterError) as other:
-            raise type(other)(f"The {which} table: {other}") from None
+    panel, problem = _tried(source, reading)
+    fewer = {name: value for name, value in reading.items() if name not in _COLUMNS}
+    if panel is None and fewer != reading:
+        panel, problem = _tried(source, fewer)
+    if panel is None and reading.get("layout") == "wide":
+        # A table with a row per reading has no layout to force; one that is wide keeps its problem.
+        panel, _ = _tried(source, {name: value for name, value in fewer.items() if name != "layout"})
+        panel = panel if panel is not None and _is_long(panel) else None
+    if panel is None:
+        about = str(problem)
+        named = about.replace("The table", f"The {which} table", 1) if about.startswith("The table ") else None
+        raise type(problem)(named or f"The {which} table: {about}") from None
     for text in _told(which, panel):
         steps.say(text)
     return panel
+
+
+_COLUMNS = {name for name, option in OPTIONS.items() if option.is_role} | {"id", "time", "value", "subject"}
+
+
+def _tried(source: Any, reading: Mapping[str, Any]) -> tuple[Panel | None, ShoalError]:
+    """The panel of a table, or what is wrong with it."""
+    try:
+        return read_panel(source, **reading), ShoalError()
+    except (InputError, ParameterError) as error:
+        return None, error
+
+
+def _is_long(panel: Panel) -> bool:
+    return panel.origin is not None and panel.origin.reading.get("layout") == "long"
 
 
 def _told(which: str, table: Panel) -> tuple[str, ...]:

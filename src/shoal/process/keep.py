@@ -29,14 +29,16 @@ class KeptFigure:
     label: str
     kept: float
     raw: float
+    unit: str = ""
 
     @property
     def sentence(self) -> str:
         """Both figures, and by how much they differ."""
+        unit = " hours" if self.unit == "hours" else ""
         if self.raw == self.kept:
-            return f"{self.label} {self.kept:.3g}, as with groups formed on raw values"
+            return f"{self.label} {self.kept:.3g}{unit}, as with groups formed on raw values"
         change = "" if self.raw == 0.0 else f": {_percent(self.kept / self.raw - 1.0)}"
-        return f"{self.label} {self.kept:.3g}, with groups formed on raw values {self.raw:.3g}{change}"
+        return f"{self.label} {self.kept:.3g}{unit}, with groups formed on raw values {self.raw:.3g}{unit}{change}"
 
 
 def apply_keep(method: M, keep: Keep | None) -> M:
@@ -129,10 +131,8 @@ def compare_with_raw(
     except (ParameterError, InputError):
         return ()
     measures = {**measures_of(kept, panel), InformationLoss.name: InformationLoss()}
-    return tuple(
-        KeptFigure(label, candidate.measure(measure).value, other.measure(measure).value)
-        for label, measure in measures.items()
-    )
+    scores = {label: (candidate.measure(measure), other.measure(measure)) for label, measure in measures.items()}
+    return tuple(KeptFigure(label, own.value, raw.value, own.unit) for label, (own, raw) in scores.items())
 
 
 def with_comparison(
@@ -163,4 +163,4 @@ def _has(method: Described, parameter: str) -> bool:
 
 def _percent(change: float) -> str:
     share = f"{100 * abs(change):.0f}"
-    return f"{'below 1' if share == '0' else share} % {'worse' if change > 0 else 'better'}"
+    return f"{'less than 1' if share == '0' else share} % {'worse' if change > 0 else 'better'}"

@@ -195,9 +195,9 @@ def _why_not(measure: Measure, compared: Compared) -> str:
     """Why a measure has nothing to compare; empty if it has."""
     of_events = measure.judges == "events"
     if of_events != (compared.form == "events"):
-        return f"it applies to {'events' if of_events else 'series'}, but what is published are {compared.form}."
+        return f"it applies to {'events' if of_events else 'series'}, but {compared.form} are published."
     if measure.needs_envelopes and compared.form != "envelopes":
-        return f"it applies to envelopes, but what is published are {compared.form}."
+        return f"it applies to envelopes, but {compared.form} are published."
     if compared.pairs is None and measure.matched:
         return f"it compares each series with its original. {compared.advice}"
     return ""

@@ -364,12 +364,16 @@ class Recognised:
             parts.append(f"{when.get(found.time.interval, 'times as printed')} ({found.time.interval_evidence})")
         said = ["understood as: " + "; ".join(parts)]
         if self.table.n_not_readings:
-            said.append(f"{self.table.n_not_readings} entries with neither a reading nor a valid time were left out")
+            n = self.table.n_not_readings
+            entries = "1 entry" if n == 1 else f"{n} entries"
+            said.append(f"{entries} with neither a reading nor a valid time left out")
         account = self.source.account()
         if n_skipped := account.get("lines_skipped"):
-            said.append(f"{n_skipped} lines among or below the rows are not rows: headings, footers, incomplete rows")
+            lines = "1 line is" if n_skipped == 1 else f"{n_skipped} lines are"
+            said.append(f"{lines} not read as rows: headings, footers, incomplete rows")
         if n_filled := account.get("filled_down"):
-            said.append(f"{n_filled} empty cells take the entry above them, which the table prints once per block")
+            cells = "1 empty cell takes" if n_filled == 1 else f"{n_filled} empty cells take"
+            said.append(f"{cells} the entry above, which the table prints once per block")
         return (*said, *found.doubts)
 
 

@@ -83,7 +83,7 @@ MAY = (
         ),
         lambda f: (
             "Someone who has this release and knows all original readings of one subject still cannot tell which of "
-            "them is that subject."
+            f"at least {_number(f, 'k')} published series is that subject's."
         ),
     ),
     Said(

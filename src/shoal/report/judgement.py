@@ -42,9 +42,9 @@ def render_judgement(figures: Mapping[str, Any]) -> str:
             name, meaning = words.measure_name(one["name"]), one["meaning"]
             row = {"meaning": f"{name}: {meaning}", "figure": score_text(one, facts), "goal": one["goal"]}
             purposes.setdefault(words.title(one["purpose"]), []).append(row)
-    parts = [("original", "original"), ("published", "published series"), ("control", "series of a control")]
+    parts = [("original", "original"), ("published", "published"), ("control", "control")]
     return template("judgement.html.j2").render(
-        counts=" · ".join(f"{words.number(counts[name])} {word}" for name, word in parts if counts[name]),
+        counts=" · ".join(f"{words.number(counts[name])} {word} series" for name, word in parts if counts[name]),
         state=_state(figures),
         compared=HOW[figures["matched"]],
         lights=[_light(one, figures) for one in lights(facts)],
@@ -80,7 +80,7 @@ def _light(light: dict[str, Any], figures: Mapping[str, Any]) -> dict[str, Any]:
         light = light | {"sentence": f"{light['sentence']} {COPIES}"}
     if limit is None or not held:
         return light
-    told = f"against your limit of {words.percent(limit)}: {words.percent(float(f'{max(held):.2g}'))}"
+    told = f"counts as {words.percent(float(f'{max(held):.2g}'))} against your limit of {words.percent(limit)}"
     above = {name for name in tried if figures["risk"][name]["held"] > limit}
     if not above:
         return light | {"state": "open" if copies else "within", "limit_text": told}

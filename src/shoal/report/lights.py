@@ -230,7 +230,7 @@ INFERRED = (
         lambda f: any(is_finite(mapping(r).get("inferred")) for r in mapping(f.certificate.get("risk")).values()),
         lambda f: (
             "Someone with the knowledge named under singling out infers this share of a target's other readings, on "
-            "average. Guessing takes the median of those they know."
+            "average. Guessing means taking the median of the readings they know."
         ),
     ),
 )
@@ -262,7 +262,7 @@ def _light(question: str, facts: Facts) -> dict[str, Any]:
     found = [_measured(entry, facts, cap) for entry in _entries(question, facts)]
     if found:
         found.sort(key=lambda one: (one["upper"], one["share"]), reverse=True)
-        light = found[0] | {"others": ", ".join(f"{one['name']} {_percent(one['share'])}" for one in found[1:])}
+        light = found[0] | {"others": "; ".join(f"{one['name']}, {_percent(one['share'])}" for one in found[1:])}
     elif proven is not None:
         light = proven | {"others": ""}
     else:
@@ -358,7 +358,7 @@ def _measured(entry: _Entry, facts: Facts, cap: float | None) -> dict[str, Any]:
     if cap is not None and entry.attack.against == "values":
         upper = min(upper, max(cap, share))
     return {
-        "name": entry.attack.called or entry.attack.name.replace("-", " "),
+        "name": f"knowing {entry.attack.called}" if entry.attack.called else entry.attack.name.replace("-", " "),
         "kind": "measured" if own else "inferred",
         "share": share,
         "upper": upper,
@@ -391,8 +391,13 @@ def _between(interval: Interval | None) -> str:
 
 
 def _control(entry: _Entry) -> str:
-    share = _share(entry.risk.get("control"))
-    return "" if share is None or not entry.attack.control else f"{_percent(share)} {entry.attack.control}"
+    # Late, because attacks load kernels.
+    from shoal.attacks.sentences import OTHERS_FIT
+
+    share, about = _share(entry.risk.get("control")), entry.attack.control
+    if share is None or not about:
+        return ""
+    return f"{_percent(share)} {about}{', so a match says little' if about == OTHERS_FIT and share >= 0.5 else ''}"
 
 
 def _percent(share: float) -> str:

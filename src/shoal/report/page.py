@@ -182,7 +182,7 @@ def _scores(facts: Facts) -> list[dict[str, Any]]:
                 "name": words.measure_name(name),
                 "value": score_text(score, facts),
                 "goal": words.clipped(score.get("goal", ""), 20),
-                "meaning": words.clipped(score.get("meaning", "")),
+                "meaning": words.sentence_case(score.get("meaning", "")),
                 "worst": score_text({**score, "value": worst}, facts),
                 "best": score_text({**score, "value": best}, facts),
                 "bar": bar,
@@ -223,7 +223,7 @@ def _tables(certificate: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, s
     method, counts = mapping(certificate.get("method")), mapping(certificate.get("counts"))
     source = mapping(certificate.get("input"))
     names = ("title", "publisher", "purpose", "date", "approval", "shoal", "format", "form", "pseudonyms", "seal")
-    head = {key: certificate[key] for key in names if key in certificate}
+    head = {key: certificate[key] for key in names if certificate.get(key)}
     files = []
     for name, found in list(mapping(certificate.get("files")).items())[:MOST_ROWS]:
         file = mapping(found)

@@ -107,8 +107,7 @@ def _held_back(facts: Facts) -> str:
     if facts.from_meters:
         return ""
     n = facts.columns.get("withheld") or 0
-    were = "column was" if n == 1 else "columns were"
-    return f" Of those read, {words.number(n)} {were} held back, identifiers included."
+    return f" Read but not published: {words.plural(n, 'column')}, identifiers included."
 
 
 COLUMNS = (
@@ -271,8 +270,11 @@ METHOD = (
 
 
 def _used(facts: Facts) -> str:
-    # What was not asked for is not worth a sentence; the table at the end has it all.
-    return settings({k: v for k, v in mapping(facts.method.get("parameters")).items() if v not in (None, False)})
+    """Return the parameters that were asked for; the table at the end has all of them."""
+    fields = getattr(words.method_named(facts.method.get("name")), "__dataclass_fields__", {})
+    usual = {name: list(f.default) if isinstance(f.default, tuple) else f.default for name, f in fields.items()}
+    given = mapping(facts.method.get("parameters")).items()
+    return settings({name: value for name, value in given if value is not None and value != usual.get(name, False)})
 
 
 def settings(parameters: Any) -> str:

@@ -96,7 +96,7 @@ DONE = (
     Said(
         "nothing",
         lambda f: bool(f.reading) and not account_of(f.reading) and not f.has_noise and _is_counted_reading(f),
-        lambda f: "Reading dropped nothing, filled in nothing and merged nothing.",
+        lambda f: "Nothing was dropped, filled in or merged when the table was read.",
     ),
     Said(
         "growing",

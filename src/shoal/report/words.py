@@ -39,6 +39,7 @@ def _named(room: str) -> dict[str, Any]:
 
 
 __all__ = [
+    "HOW_TAKEN",
     "clipped",
     "clock",
     "day",
@@ -124,11 +125,22 @@ def clock(minutes: float) -> str:
     return f"{text}:{seconds % 60:02d}" if seconds % 60 else text
 
 
+HOW_TAKEN = {
+    "of=series": "series by series",
+    "of=pooled": "all series in one",
+    "of=all": "of the mean of all series",
+    "period=week": "weekly",
+    "between=mean": "with the mean of all series",
+}
+"""How a measure is taken, by its setting."""
+
+
 def measure_name(name: Any) -> str:
-    """Write a measure's name, and how it was taken if not in the usual way: `ramp-error:of=all` is Ramp error, of
-    all."""
+    """Write a measure's name, and how it was taken if not in the usual way: `ramp-error:of=pooled` is Ramp error, all
+    series in one."""
     plain, _, settings = clipped(name, 120).partition(":")
-    return ", ".join([title(plain), *filter(None, settings.replace("=", " ").split(","))])
+    taken = [HOW_TAKEN.get(one, one.replace("=", " ")) for one in settings.split(",") if one]
+    return ", ".join([title(plain), *taken])
 
 
 def sentence_case(text: Any) -> str:

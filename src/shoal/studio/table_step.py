@@ -57,6 +57,8 @@ _WORDS = {
     ("duplicates", "first"): "keep the first",
     ("duplicates", "last"): "keep the last",
     ("duplicates", "mean"): "take their mean",
+    ("interval", "start"): "start of an interval",
+    ("interval", "end"): "end of an interval",
     ("register", "keep"): "keep them as they are",
     ("register", "difference"): "take consumption: their difference",
 }
@@ -72,11 +74,11 @@ _LABELS = {
     "complete": "Readings a step needs",
     "timezone": "Time zone",
     "dst": "The hour shown twice in autumn",
-    "interval": "Times are those of",
+    "interval": "Times mark the",
     "null": "Words that mean missing",
     "register": "Readings of a register",
     "time_format": "How times are written",
-    "decimal": "Mark before decimals",
+    "decimal": "Decimal mark",
     "split": "Cut series into days or weeks",
     "sql": "SQL",
 }

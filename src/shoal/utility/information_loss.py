@@ -36,7 +36,7 @@ class InformationLoss(Measure):
 
     name: ClassVar[str] = "information-loss"
     meaning: ClassVar[str] = "share of the variation between series that is lost"
-    plain: ClassVar[str] = "Changes made, as a share of how much series differ"
+    plain: ClassVar[str] = "Share of the variation between series that is lost"
     purpose: ClassVar[str] = "single values"
     unit: ClassVar[Unit] = "share"
 

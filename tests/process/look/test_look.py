@@ -306,8 +306,8 @@ def test_meters_in_several_units_are_told():
 @pytest.mark.parametrize(
     ("factor", "says"),
     [
-        (1000.0, "1 series (at position 8 of 30) reads about 1,000 times the middle one: another unit?"),
-        (0.001, "1 series (at position 8 of 30) reads about a 1,000th of the middle one: another unit?"),
+        (1000.0, "1 series (number 8 of 30 in the table) reads about 1,000 times the middle one: another unit?"),
+        (0.001, "1 series (number 8 of 30 in the table) reads about a 1,000th of the middle one: another unit?"),
         (30.0, None),
     ],
 )

@@ -7,6 +7,7 @@ from shoal import read_panel
 from shoal.cli.output import write_new
 from shoal.errors import InputError, ReleaseError
 from shoal.process.look import look
+from shoal.process.look.proposal import column_roles
 from shoal.process.policy import parse_policy
 
 N = 40
@@ -30,6 +31,7 @@ def table(tmp_path):
             "tariff": f"secret-tariff-{i % 4}",
             "diagnosis": f"secret-diagnosis-{i % 5}",
             "comment": f"secret-comment-{i}-{day}",
+            "grid": "secret-grid",
         }
         for i in range(N)
         for day in range(1, 4)
@@ -56,6 +58,11 @@ def test_roles_follow_names_and_counts(table):
         "tariff": "quasi-identifier",
         "diagnosis": "sensitive",
     }
+
+
+def test_a_column_with_one_entry_in_all_rows_has_no_role(table):
+    assert "grid" not in propose_policy(table)
+    assert ("grid", None, "one entry in all rows") in column_roles(look(str(table)).found)
 
 
 def test_what_changes_within_a_series_is_withheld_and_said(table):

@@ -89,7 +89,10 @@ def test_numbers_are_decimal():
         ("release: {pseudonyms: keyed}", "pseudonyms: keyed needs a folder for the key: give private"),
         ("method: {name: kp, keep: peaks}", "method: keep is not a parameter of a method. Write it at the top level"),
         ("method: {search: [{steps: [{name: kp, keep: peaks}]}]}", "Write it at the top level, next to method"),
-        ("seed: -1\nadversary: {targets: 1}", r"\(1 more lines have a mistake.\)"),
+        ("data:\n  missing: fill", r"line 2 \(missing: fill\): data.missing: give 'fail', 'drop-series', .* or 'keep'"),
+        ("data: {align: 1h}", "data.align: give 'exact', 'resample:1h'"),
+        ("data: {timezone: Europe/Nowhere}", "data.timezone: 'Europe/Nowhere' is not in the time zone database"),
+        ("seed: -1\nadversary: {targets: 1}", r"\(1 more line has a mistake.\)"),
     ],
 )
 def test_a_mistake_is_quoted_with_the_way_out(text, told):

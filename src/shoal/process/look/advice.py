@@ -167,7 +167,7 @@ def _far_off(found: TableFindings, _: dict[str, Any]) -> list[Problem]:
         n, first = len(apart), int(apart[0, 0]) + 1
         # To a power of ten: no reading follows from it.
         ratio = what.format(f"{10 ** round(float(np.log10(np.median(apart[:, 1])))):,}")
-        where = f"{'' if n == 1 else 'the first '}at position {first:,} of {found.survey.n_series:,}"
+        where = f"{'' if n == 1 else 'the first is '}number {first:,} of {found.survey.n_series:,} in the table"
         sentence = (
             f"{plural(n, 'series')} ({where}) read{'s' * (n == 1)} about {ratio} the middle one: another "
             "unit? Nothing is converted."

@@ -1,13 +1,13 @@
 """A look written as a policy: how the table is read, a role for every static column, and the reason next to it.
 
-    identifier named or shaped like something that identifies a person, or more than a twentieth of the meters have an
-    entry of
-                their own
+    identifier  named or shaped like something that identifies a person, or more than a twentieth of the meters have an
+                entry of their own
     sensitive   static, and called like one
     quasi       static, and neither
 
-None of this is a promise: it follows from names, shapes and counts. A column that is not static has no role and is
-withheld, and so is every column the publisher removes from the list. No entry of the table is written.
+None of this is a promise: it follows from names, shapes and counts. A column that is not static, or has one entry in
+all rows, has no role and is withheld, and so is every column the publisher removes from the list. No entry of the table
+is written.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from shoal.process.look.advice import WAYS_OUT, Advice
 from shoal.process.look.findings import TableFindings, identifies
 from shoal.read.column_survey import ColumnCounts
 from shoal.read.understanding import TableShape
+
+VARYING = "changes within a meter"
+CONSTANT = "one entry in all rows"
+"""Why a column has no role."""
 
 OWN_ENTRY = 0.05
 """Share of meters with a unique entry above which a static column is taken for an identifier."""
@@ -33,7 +37,7 @@ _CALLED_SENSITIVE = re.compile(
 
 
 def column_roles(found: TableFindings) -> list[tuple[str, str | None, str]]:
-    """Name, proposed role and reason of each further column; no role for what changes within a meter."""
+    """Name, proposed role and reason of each further column; no role for what tells no meters apart."""
     roles: list[tuple[str, str | None, str]] = []
     for column in found.columns:
         if found.subject is not None and column.name == found.subject.name:
@@ -44,13 +48,15 @@ def column_roles(found: TableFindings) -> list[tuple[str, str | None, str]]:
 
 def _role(column: ColumnCounts, n_meters: int) -> tuple[str | None, str]:
     if not column.static:
-        return None, "changes within a meter" if column.n_varying else "empty"
+        return None, VARYING if column.n_varying else "empty"
     if (why := identifies(column)) is not None:
         return "identifier", f"{why}; never read"
     if column.n_own > OWN_ENTRY * n_meters:
         return "identifier", f"{column.n_own} of {n_meters} series have a unique entry; never read"
     if _CALLED_SENSITIVE.search(re.sub(r"[ -]", "_", column.name.lower())):
         return "sensitive", f"named like one; {column.n_entries} different entries"
+    if column.n_entries == 1:
+        return None, CONSTANT
     return "quasi-identifier", f"{column.n_entries} different entries; may help to recognise someone"
 
 
@@ -73,7 +79,7 @@ def propose(found: TableFindings, advice: Advice, source: str | None) -> str:
     steady = [entry for entry in roles if entry[1] is not None]
     lines.append("roles:" if steady else "roles: {}")
     lines += [f"  {_word(name)}: {role}  # {why}" for name, role, why in steady]
-    withheld = [name for name, role, why in roles if role is None and why != "empty"]
+    withheld = [name for name, role, why in roles if role is None and why == VARYING]
     if withheld:
         lines.append(f"# Withheld, as they change within a series: {', '.join(map(_comment, withheld))}.")
     lines += [

@@ -169,7 +169,8 @@ def _told(error: ValidationError, places: dict[Path_, int], name: str, lines: li
         message = first["msg"].removeprefix("Value error, ")
         what = f"{field}: {message[0].lower()}{message[1:]}. {_meaning(path)}"
     lines_wrong = {_line(_known(mistake["loc"], places), places) for mistake in mistakes}
-    more = f" ({len(lines_wrong) - 1} more lines have a mistake.)" if len(lines_wrong) > 1 else ""
+    n = len(lines_wrong) - 1
+    more = f" ({n} more {'line has' if n == 1 else 'lines have'} a mistake.)" if n > 0 else ""
     return f"{_at(name, _line(path, places), lines)}: {what.strip()}{more}"
 
 

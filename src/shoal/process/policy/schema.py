@@ -7,13 +7,27 @@ they are read from the classes when the policy is used, so that a new one needs 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from shoal.closed.settings import ClosedPart
+from shoal.errors import ParameterError
+from shoal.read.align import parse_align
 from shoal.read.calendar import CALENDAR
+from shoal.read.missing import parse_missing
 from shoal.read.options import OPTIONS, ReadOption
+from shoal.read.zones import find_zone
 from shoal.release.options import LONGEST_LINE, is_line
 from shoal.release.shapes import AsShape
 
@@ -28,6 +42,13 @@ def _line(text: str) -> str:
 
 
 Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(_line)]
+
+
+_PARSERS: dict[str, Callable[[Any], object]] = {
+    "missing": parse_missing,
+    "align": parse_align,
+    "timezone": find_zone,
+}
 
 
 class PolicyPart(BaseModel):
@@ -63,6 +84,17 @@ def _reading() -> type[_Table]:
 
 class Data(_reading()):  # type: ignore[misc]
     """Which table, and how it is read: the settings of `read_panel`."""
+
+    @field_validator("missing", "align", "timezone")
+    @classmethod
+    def _can_be_read(cls, given: Any, field: ValidationInfo) -> Any:
+        name = str(field.field_name)
+        try:
+            if given is not None:
+                _PARSERS[name](given)
+        except ParameterError as error:
+            raise ValueError(str(error).removeprefix(f"{name}: ").rstrip(".")) from None
+        return given
 
 
 class Adversary(PolicyPart):
