@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from shoal.errors import InputError, ParameterError
+from shoal.model.words import plural
 from shoal.read.align import Resample, Rules, guess_quantity
 from shoal.read.arrays_in_cells import spread
 from shoal.read.canonical import Canonical
@@ -363,16 +364,14 @@ class Recognised:
         else:
             parts.append(f"{when.get(found.time.interval, 'times as printed')} ({found.time.interval_evidence})")
         said = ["understood as: " + "; ".join(parts)]
-        if self.table.n_not_readings:
-            n = self.table.n_not_readings
-            entries = "1 entry" if n == 1 else f"{n} entries"
-            said.append(f"{entries} with neither a reading nor a valid time left out")
+        if n := self.table.n_not_readings:
+            said.append(f"{plural(n, 'entry', 'entries')} with neither a reading nor a valid time left out")
         account = self.source.account()
-        if n_skipped := account.get("lines_skipped"):
-            lines = "1 line is" if n_skipped == 1 else f"{n_skipped} lines are"
+        if n := account.get("lines_skipped"):
+            lines = plural(n, "line is", "lines are")
             said.append(f"{lines} not read as rows: headings, footers, incomplete rows")
-        if n_filled := account.get("filled_down"):
-            cells = "1 empty cell takes" if n_filled == 1 else f"{n_filled} empty cells take"
+        if n := account.get("filled_down"):
+            cells = plural(n, "empty cell takes", "empty cells take")
             said.append(f"{cells} the entry above, which the table prints once per block")
         return (*said, *found.doubts)
 

@@ -119,7 +119,8 @@ def beyond_calendar(array: Any) -> NDArray[np.bool_]:
     unit = 1 if days else _A_DAY["ms" if pa.types.is_date64(array.type) else array.type.unit]
     first, last = _CALENDAR
     # Numbers of nanoseconds all lie inside, and the ends would not fit.
-    return (numbers < max(first * unit, _LEAST)) | (numbers > min((last + 1) * unit - 1, _MOST))
+    beyond: NDArray[np.bool_] = (numbers < max(first * unit, _LEAST)) | (numbers > min((last + 1) * unit - 1, _MOST))
+    return beyond
 
 
 def _unwrap(array: Any) -> Any:
