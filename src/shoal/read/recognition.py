@@ -367,10 +367,10 @@ class Recognised:
         if n := self.table.n_not_readings:
             said.append(f"{plural(n, 'entry', 'entries')} with neither a reading nor a valid time left out")
         account = self.source.account()
-        if n := account.get("lines_skipped"):
+        if n := account.get("lines_skipped", 0):
             lines = plural(n, "line is", "lines are")
             said.append(f"{lines} not read as rows: headings, footers, incomplete rows")
-        if n := account.get("filled_down"):
+        if n := account.get("filled_down", 0):
             cells = plural(n, "empty cell takes", "empty cells take")
             said.append(f"{cells} the entry above, which the table prints once per block")
         return (*said, *found.doubts)
