@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -13,7 +14,6 @@ from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes
 from shoal.attacks.links import N_WORST
 from shoal.attacks.words import beside_control, between, check_amount, check_targets, percent
 from shoal.errors import ParameterError
-from shoal.kernels.equal_rows import row_classes
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Findings, Interval, Panel, Risk
 from shoal.read.zones import local_times
@@ -199,31 +199,28 @@ def _counted_days(repeated: NDArray[np.bool_], outside: NDArray[np.bool_], whole
 
 def _has_repeated_day(panel: Panel, published: Panel) -> NDArray[np.bool_]:
     """Whether a day of each series is a day of a published one."""
-    days, owners = _days(panel)
-    shown, _ = _days(published)
+    shown = {day for _, day in _days(published)}
     repeated = np.zeros(panel.n_series, dtype=np.bool_)
-    if len(days) and len(shown) and days.shape[1] == shown.shape[1]:
-        classes = row_classes(np.concatenate([shown, days]).view(np.uint64))
-        repeated[owners[classes[len(shown) :] < len(shown)]] = True
+    repeated[[row for row, day in _days(panel) if day in shown]] = True
     return repeated
 
 
-def _days(panel: Panel) -> tuple[Floats, Rows]:
-    """The days of all series that are as long as most, complete and varied, one in a row; and whose they are."""
-    none = np.zeros((0, 1)), np.zeros(0, dtype=np.int64)
+def _days(panel: Panel) -> Iterator[tuple[int, bytes]]:
+    """The days of all series that are as long as most, complete and varied: whose each is, and its digest."""
     if panel.times.dtype.kind != "M":
-        return none
+        return
     clock = local_times(panel.times, panel.timezone).astype("datetime64[D]")
     _, starts, sizes = np.unique(clock, return_index=True, return_counts=True)
     size = int(np.bincount(sizes).argmax())
     if len(starts) < 2 or size < DISTINCT:
-        return none
+        return
     instants = starts[sizes == size][:, None] + np.arange(size)
-    days = np.ascontiguousarray(panel.cube[:, instants].reshape(panel.n_series * len(instants), -1)) + 0.0
-    ordered = np.sort(days, axis=1)  # what is missing comes last
-    varied = (np.diff(ordered, axis=1) > 0.0).sum(axis=1) >= DISTINCT - 1
-    kept = varied & ~np.isnan(ordered[:, -1])
-    return days[kept], np.repeat(np.arange(panel.n_series), len(instants))[kept]
+    for row, series in enumerate(panel.cube):
+        days = series[instants].reshape(len(instants), -1) + 0.0
+        ordered = np.sort(days, axis=1)  # what is missing comes last
+        varied = (np.diff(ordered, axis=1) > 0.0).sum(axis=1) >= DISTINCT - 1
+        for day in days[varied & ~np.isnan(ordered[:, -1])]:
+            yield row, hashlib.blake2b(day.tobytes(), digest_size=16).digest()
 
 
 def spreads(x: Floats) -> Floats:
