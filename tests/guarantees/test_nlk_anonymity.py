@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from naive.nlk import marks_of, naive_inferred, naive_most_inferred, naive_nlk_anonymous
 from naive.nlk_within import naive_inferred_within, naive_most_inferred_within
 from nlk_paper_validation import passes_paper_validation
-from shoal import Panel
+from shoal import Panel, SequenceNLKAnonymity
 from shoal.errors import ParameterError
 from shoal.guarantees.nlk_anonymity import NLKAnonymity
 from strategies import panels_with_subjects, small_panels
@@ -383,3 +383,33 @@ def test_impossible_errors_are_refused_and_samples_are_of_exact_knowledge():
             NLKAnonymity(1, 2, 3, within=within)
     with pytest.raises(ParameterError, match="A sample is drawn for exact knowledge"):
         NLKAnonymity(1, 2, 3, within=1.0).sample(panel)
+
+
+# Published attributes
+
+
+@given(seed=st.integers(0, 10_000), within=st.sampled_from([0.0, 0.75, 2.25]), n_subjects=st.sampled_from([None, 4]))
+def test_published_attributes_are_known_everywhere(seed, within, n_subjects):
+    """As if they were a further channel, whose values are too far apart for any error."""
+    rng = np.random.default_rng(seed)
+    n_series = int(rng.integers(4, 9))
+    x = rng.integers(0, 3, size=(n_series, 4, 1)) / 1.0
+    kinds = rng.integers(0, 2, size=n_series)
+    subjects = np.arange(n_series) if n_subjects is None else rng.integers(0, n_subjects, size=n_series)
+    panel = Panel(x, subjects=subjects, attributes={"tariff": np.array(["day", "night"])[kinds]})
+    known = np.concatenate([x, np.broadcast_to(1000.0 * kinds[:, None, None], x.shape)], axis=2)
+    verdict = NLKAnonymity(1, 2, 3, within=within).check(panel)
+    if within:
+        assert verdict.holds == (naive_most_inferred_within(known, 1, 3, within, subjects.tolist()) < 1)
+    else:
+        assert verdict.holds == naive_nlk_anonymous(known, 1, 2, 3, subjects)
+
+
+def test_an_attribute_that_singles_somebody_out_is_a_breach():
+    same = np.zeros((6, 4))
+    same[:3, 0] = 1.0
+    assert NLKAnonymity(1, 2, 3).check(Panel(same)).holds
+    alone = Panel(same, ids=list("abcdef"), attributes={"tariff": ["day"] + 5 * ["night"]})
+    for guarantee in (NLKAnonymity(1, 2, 3), NLKAnonymity(1, 2, 3, within=9.0), SequenceNLKAnonymity(1, 2, 3)):
+        assert not guarantee.check(alone).holds
+    assert not SequenceNLKAnonymity(1, 2, 3).check([alone, alone]).holds

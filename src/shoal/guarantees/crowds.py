@@ -45,11 +45,14 @@ def value_classes(panel: Panel) -> NDArray[np.int64]:
 
 def published_classes(panel: Panel) -> NDArray[np.int64]:
     """For each series, the position of the first series published with exactly the same values and attributes."""
-    if not panel.attributes:
-        return value_classes(panel)
     bits = np.ascontiguousarray(panel.rows).view(np.uint64)
+    return row_classes(np.ascontiguousarray(np.column_stack([bits, attribute_codes(panel)])))
+
+
+def attribute_codes(panel: Panel) -> NDArray[np.uint64]:
+    """The published attributes of each series as numbers (series, attributes), equal where they are written alike."""
     codes = [_codes(column.tolist()) for column in panel.attributes.values()]
-    return row_classes(np.ascontiguousarray(np.column_stack([bits, *codes])))
+    return np.column_stack(codes) if codes else np.zeros((panel.n_series, 0), dtype=np.uint64)
 
 
 def _codes(entries: list[Any]) -> NDArray[np.uint64]:

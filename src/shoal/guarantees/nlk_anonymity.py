@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.guarantees.crowds import published_panel
+from shoal.guarantees.crowds import attribute_codes, published_panel
 from shoal.guarantees.numbers import refuse_unless_whole
+from shoal.kernels.equal_rows import row_classes
 from shoal.kernels.nlk_check import fill_up, find_breach, inferred_by
 from shoal.kernels.nlk_labels import instant_labels, make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, make_work, search
@@ -54,7 +55,8 @@ class NLKAnonymity(Guarantee):
     For a series f and a set K of n instants, the candidates are all series equal to f at every instant of K. An instant
     outside K is inferred when the series that share a value there with some candidate belong to fewer than k subjects.
     It holds when no f and no K let l - n or more instants be inferred. Values are equal when they are so bit for bit in
-    all channels; missing equals only missing.
+    all channels; missing equals only missing. Where attributes are published, the adversary knows those of f too: only
+    series with the same attributes count, as candidates and as sharing a value.
 
     In the worst case, n = T - 1 and l = T of T instants, it holds if every series has a crowd of k at every instant
     (paper, lemma 1). The converse, which section 3.5.1 suggests, is not true: the values of the other candidates count
@@ -143,8 +145,8 @@ class NLKAnonymity(Guarantee):
         n, l, k = int(self.n), int(self.l), int(self.k)
         breach = find_breach(labels, subjects, n, l, k, limit)
         if self.within and breach.status != NOTHING:  # inexact knowledge reveals no more
-            values = panel.values.reshape(panel.n_series, panel.n_instants, -1)
-            breach = find_breach_within(values, labels, subjects, n, l, k, float(self.within), limit)
+            kinds = row_classes(attribute_codes(panel))
+            breach = find_breach_within(panel.cube, labels, kinds, subjects, n, l, k, float(self.within), limit)
         required = int(self.l - self.n) - 1
         if breach.status == NOTHING:
             return Verdict("holds", breach.at_most, required, note="no more instants than this can be inferred")
@@ -203,9 +205,17 @@ class NLKAnonymity(Guarantee):
                 f"l={self.l} needs at least {self.l} instants, the panel has {panel.n_instants}. "
                 "Lower l or publish more instants."
             )
-        values = np.ascontiguousarray(panel.values).reshape(panel.n_series, panel.n_instants, -1)
         subjects = panel.subject_codes if self.per == "subject" else np.arange(panel.n_series)
-        return instant_labels(values.view(np.uint64)), subjects
+        return published_labels(panel), subjects
+
+
+def published_labels(panel: Panel) -> NDArray[np.int32]:
+    """At each instant a number for each series, equal where values and attributes are published bit for bit alike."""
+    bits, codes = np.ascontiguousarray(panel.cube).view(np.uint64), attribute_codes(panel)
+    if not codes.shape[1]:
+        return instant_labels(bits)
+    everywhere = np.broadcast_to(codes[:, None, :], (*bits.shape[:2], codes.shape[1]))
+    return instant_labels(np.ascontiguousarray(np.concatenate([bits, everywhere], axis=2)))
 
 
 def known_and_others(n: int, l: int) -> tuple[str, str]:

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.guarantees.nlk_anonymity import WORK_LIMIT, NLKAnonymity, known_and_others
+from shoal.guarantees.nlk_anonymity import WORK_LIMIT, NLKAnonymity, known_and_others, published_labels
 from shoal.guarantees.sequence_anonymity import named_panel
-from shoal.kernels.nlk_labels import instant_labels
 from shoal.model import Guarantee, Judged, Panel, Verdict
 
 
@@ -116,8 +115,7 @@ def _side_by_side(releases: Sequence[Panel], names: list[Any], subjects: list[An
     places = {name: place for place, name in enumerate(names)}
     columns = []
     for release in releases:
-        values = np.ascontiguousarray(release.values).reshape(release.n_series, release.n_instants, -1)
         own = np.full((len(names), release.n_instants), -1.0)
-        own[[places[name] for name in release.ids.tolist()]] = instant_labels(values.view(np.uint64))
+        own[[places[name] for name in release.ids.tolist()]] = published_labels(release)
         columns.append(own)
     return Panel(np.concatenate(columns, axis=1), subjects=subjects)

@@ -43,11 +43,20 @@ class _Knowledge(NamedTuple):
 
 
 def find_breach_within(
-    values: Floats, labels: NDArray[np.int32], subjects: Ints, n: int, l: int, k: int, within: float, limit: int
+    values: Floats,
+    labels: NDArray[np.int32],
+    kinds: Ints,
+    subjects: Ints,
+    n: int,
+    l: int,
+    k: int,
+    within: float,
+    limit: int,
 ) -> Breach:
     """Search values (series, instants, channels) for a breach, examining at most `limit` sets; n < l <= instants.
 
-    `labels` number the values that are published bit for bit alike at each instant.
+    `labels` number the values that are published bit for bit alike at each instant, by series of one kind; the
+    candidates of f are of its kind.
     """
     small = small_instants(make_groups(labels, subjects), k)
     counts = small.sum(axis=1)
@@ -56,7 +65,9 @@ def find_breach_within(
     suspects = np.flatnonzero(one_of_each & (counts >= l - n))
     nodes = 0
     for f in suspects[np.argsort(-counts[suspects], kind="stable")].tolist():
-        search = _Search(values, labels, subjects, k, within, f, np.flatnonzero(small[f]), n, l - n, limit - nodes)
+        search = _Search(
+            values, labels, kinds == kinds[f], subjects, k, within, f, np.flatnonzero(small[f]), n, l - n, limit - nodes
+        )
         try:
             found = search.breach()
         except _RanOutError:
@@ -76,6 +87,7 @@ class _Search:
         self,
         values: Floats,
         labels: NDArray[np.int32],
+        everyone: Bools,
         subjects: Ints,
         k: int,
         within: float,
@@ -85,14 +97,14 @@ class _Search:
         r: int,
         limit: int,
     ) -> None:
-        self.values, self.labels, self.subjects, self.k = values, labels, subjects, k
+        self.values, self.labels, self.everyone, self.subjects, self.k = values, labels, everyone, subjects, k
         self.within, self.f, self.small, self.n, self.r, self.limit = within, f, small, n, r, limit
         self.used = 0
         self._alike = labels == labels[f]
 
     def breach(self) -> _Knowledge | None:
         """Knowledge of at most n instants that infers enough; None if there is none."""
-        return self._below(_Knowledge((), np.ones(len(self.values), dtype=np.bool_)), 0)
+        return self._below(_Knowledge((), self.everyone), 0)
 
     def _below(self, knowledge: _Knowledge, start: int) -> _Knowledge | None:
         if self.used == self.limit:
