@@ -40,7 +40,7 @@ def test_messages_name_fields_of_the_policy(folder, capsys):
     table = pl.read_parquet("meters.parquet")
     table[1:].write_parquet("meters.parquet")
     assert run(["run", write(folder, "release: {to: out}")]) == 2
-    assert "1 of 120 series have gaps: 1 of 11520 cells are missing. Set data.missing to 'drop-series'" in told(capsys)
+    assert "1 of 120 series has gaps: 1 of 11,520 cells is missing. Set data.missing to 'drop-series'" in told(capsys)
     table.write_parquet("meters.parquet")
     assert run(["run", write(folder, "keep: [{window: 0-400}]\nrelease: {to: out}")]) == 2
     assert told(capsys).startswith("shoal: keep: window:0-400 ends at position 400")

@@ -67,7 +67,8 @@ def test_drop_instants_keeps_the_times_they_had():
 def test_interpolate_counts_the_gap_as_instants_times_step():
     half_hours = on_clock(GAPPY[:2])
     assert read_panel(half_hours, missing="interpolate:1h").values[1].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
-    with refused("1 of 2 series have gaps: 2 of 10 cells"):
+    left = "1 of 2 series still has gaps after interpolation: 2 of 10 cells are missing, at an end of a series or in"
+    with refused(rf"{left} a longer gap\. Allow longer gaps in missing=, or add 'drop-series'"):
         read_panel(half_hours, missing="interpolate:59min")
     panel = read_panel(half_hours, missing={"interpolate": "30min"}, layout="wide", value=["s0"])
     assert panel.values.tolist() == [[1.0, 2.0, 3.0, 4.0, 5.0]]

@@ -41,7 +41,7 @@ def test_static_attributes_by_join(shared_data):
 
 def test_households_with_gaps(shared_data):
     path = shared_data / "sgsc_households" / "sgsc_halfhourly_8weeks_2013.parquet"
-    with refused("^3 of 91 series have gaps: 157 of 244608 cells are missing"):
+    with refused("^3 of 91 series have gaps: 157 of 244,608 cells are missing"):
         read_panel(path)
     assert read_panel(path, missing="interpolate:2h,drop-series").values.shape == (88, 2688)
     assert read_panel(path, missing="drop-instants").values.shape == (91, 2688 - 157)

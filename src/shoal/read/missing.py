@@ -20,7 +20,9 @@ _FORMS = "'fail', 'drop-series', 'drop-instants', 'interpolate:2h' or 'keep', or
 
 @dataclass(frozen=True)
 class Fail:
-    """Refuse a panel with gaps."""
+    """Refuse a panel with gaps; `filled` says that short ones were filled before."""
+
+    filled: bool = False
 
     def apply(self, draft: PanelDraft) -> PanelDraft:
         """Count gaps and refuse."""
@@ -29,10 +31,13 @@ class Fail:
         if not n_missing:
             return draft
         n_series = int(gaps.reshape(len(gaps), -1).any(axis=1).sum())
-        raise refuse_gaps(n_series, len(gaps), n_missing, gaps.size, draft.account.get("incomplete", 0))
+        n_incomplete = draft.account.get("incomplete", 0)
+        raise refuse_gaps(n_series, len(gaps), n_missing, gaps.size, n_incomplete, filled=self.filled)
 
 
-def refuse_gaps(n_gappy: int, n_series: int, n_missing: int, n_cells: int, n_incomplete: int) -> InputError:
+def refuse_gaps(
+    n_gappy: int, n_series: int, n_missing: int, n_cells: int, n_incomplete: int, *, filled: bool
+) -> InputError:
     """The message about gaps, and about buckets that are missing because they lack readings."""
     short = ""
     if n_incomplete:
@@ -40,10 +45,18 @@ def refuse_gaps(n_gappy: int, n_series: int, n_missing: int, n_cells: int, n_inc
             f" {n_incomplete} buckets have some of their readings but not all; complete='0.75' keeps those with three "
             "in four and scales sums up."
         )
+    have = "has" if n_gappy == 1 else "have"
+    cells = f"{n_missing:,} of {n_cells:,} cells {'is' if n_missing == 1 else 'are'} missing"
+    if filled:
+        return InputError(
+            f"{n_gappy:,} of {n_series:,} series still {have} gaps after interpolation: {cells}, at an end of a series "
+            f"or in a longer gap.{short} Allow longer gaps in missing=, or add 'drop-series', 'drop-instants' or "
+            "'keep' to it after a comma."
+        )
     return InputError(
-        f"{n_gappy} of {n_series} series have gaps: {n_missing} of {n_cells} cells are missing.{short} Set missing= "
-        "to 'drop-series', 'drop-instants', 'interpolate:2h' (any length; a number of instants if times are integers) "
-        "or 'keep', or to several of them separated by commas."
+        f"{n_gappy:,} of {n_series:,} series {have} gaps: {cells}.{short} Set missing= to 'drop-series', "
+        "'drop-instants', 'interpolate:2h' (any length; a number of instants if times are integers) or 'keep', or to "
+        "several of them separated by commas."
     )
 
 
@@ -144,7 +157,10 @@ def parse_missing(given: Any) -> tuple[Policy, ...]:
         raise ParameterError(f"missing: give {_FORMS}.")
     if any(isinstance(step, Fail | Keep) for step in steps[:-1]):
         raise ParameterError("missing: 'fail' and 'keep' end the list of steps; put them last.")
-    return tuple(steps) if isinstance(steps[-1], Fail | Keep) else (*steps, Fail())
+    if isinstance(steps[-1], Keep):
+        return tuple(steps)
+    further = steps[:-1] if isinstance(steps[-1], Fail) else steps
+    return (*further, Fail(filled=any(isinstance(step, Interpolate) for step in further)))
 
 
 def _entries(given: Any) -> list[Any]:

@@ -112,7 +112,8 @@ def handle_gaps(
             break
         if isinstance(policy, Fail):
             n_cells = now.n_series * instants.n_instants * instants.n_channels
-            raise refuse_gaps(now.n_gappy, now.n_series, now.missing, n_cells, start.account["incomplete"])
+            n_incomplete = start.account["incomplete"]
+            raise refuse_gaps(now.n_gappy, now.n_series, now.missing, n_cells, n_incomplete, filled=policy.filled)
         if isinstance(policy, DropSeries):
             if now.n_gappy == now.n_series:
                 raise InputError(
