@@ -51,6 +51,14 @@ def holed():
     return days(values=values)
 
 
+def dominated():
+    """One subject is far larger than all others together, and hardly anyone was observed at one instant."""
+    values = days().values.copy()
+    values[0] *= 1000.0
+    values[:150, 5] = np.nan
+    return days(values=values)
+
+
 def long_table(panel):
     """The panel as a table of rows."""
     return pl.DataFrame(
@@ -166,6 +174,7 @@ def publish_kinds(folder):
         "noise": attacked(NoiseAddition(snr=1.0).anonymize(days())),
         "fictives": attacked(SamplingWithFictives(share=0.9).anonymize(days())),
         "aggregates": (ScopeAggregation(size=10, share=0.3).anonymize(days()), {}),
+        "aggregates withheld": (ScopeAggregation(size=10, share=0.3).anonymize(dominated()), {}),
         "aggregates at instants": (
             ScopeAggregation(size=10, share=0.3).anonymize(days()),
             {"require": [AggregateRule(size=10, share=0.3, per="instant")]},

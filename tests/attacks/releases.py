@@ -30,7 +30,7 @@ def averaged(k, n=300, days=14, features="raw"):
 
 def noisy(panel, snr, seed=1):
     x = panel.values
-    return like(panel, x + np.random.default_rng(seed).normal(size=x.shape) * x.std() / np.sqrt(snr))
+    return like(panel, x + np.random.default_rng(seed).normal(size=x.shape) * np.nanstd(x) / np.sqrt(snr))
 
 
 def exchanged(panel, length, share=1.0, seed=1):

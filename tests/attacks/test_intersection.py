@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.releases import averaged, households
+from attacks.releases import averaged, households, like, noisy
 from shoal import KAnonymity, Panel
 from shoal.attacks import Intersection
 from shoal.errors import ParameterError
@@ -175,3 +175,11 @@ def test_what_is_known_is_said():
         "Which series is the target's in one release, and by its name in all, and who is behind the others."
     )
     assert "joins 2 releases" in keyed.attack(households(), [averaged(4), averaged(10)]).sentence
+
+
+@pytest.mark.parametrize("names", ["fresh", "keyed"])
+def test_gaps_do_not_hide_noisy_totals(rng, names):
+    panel = households()
+    holed = like(panel, np.where(rng.random(panel.values.shape) < 0.03, np.nan, panel.values))
+    releases = [noisy(holed, 5.0, seed) for seed in (1, 2)]
+    assert Intersection(link="totals", names=names).attack(holed, releases).success > 0.8

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.releases import averaged, households, like, pseudonymised
+from attacks.releases import averaged, households, like, noisy, pseudonymised
 from naive.attack_candidates import naive_chance, naive_nearest
 from shoal import Panel
 from shoal.attacks import KnownTotals
@@ -64,6 +64,15 @@ def test_a_crowd_that_is_one_short_shows():
     before, after = KnownTotals().attack(panel, published), KnownTotals().attack(panel, like(panel, values))
     assert after.highest == 1.0 > before.highest
     assert after.worst[0] == 7
+
+
+def test_gaps_do_not_hide_noisy_totals(rng):
+    panel = households()
+    gaps = np.where(rng.random(panel.values.shape) < 0.03, np.nan, panel.values)
+    whole, holed = (
+        KnownTotals(scale="same").attack(like(panel, x), noisy(like(panel, x), 5.0)) for x in (panel.values, gaps)
+    )
+    assert holed.success > whole.success / 2 > 0.3
 
 
 def test_errors_in_what_is_known_cost_links():

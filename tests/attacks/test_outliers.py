@@ -44,3 +44,13 @@ def test_odd_numbers_and_gaps_are_refused():
         inject_outliers(HOMES, 3)
     with pytest.raises(ParameterError, match="without gaps"):
         inject_outliers(Panel([[1.0, np.nan], [2.0, 3.0]]), 4)
+
+
+def test_a_few_readings_in_common_are_no_copy(rng):
+    x, strangers = rng.gamma(2.0, 1.5, (2, 100, 96))
+    gaps = rng.random((2, 100, 96)) < 0.8
+    x, strangers = np.where(gaps[0], np.nan, x), np.where(gaps[1], np.nan, strangers)
+    assert Copies().attack(Panel(x), Panel(strangers)).success == 0.0
+    fewer = np.where(rng.random(x.shape) < 0.2, np.nan, x)
+    found = Copies().attack(Panel(x), Panel(np.concatenate([fewer, strangers])), rows=None)
+    assert (found.success, found.exact) == (1.0, 1.0)

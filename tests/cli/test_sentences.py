@@ -19,6 +19,7 @@ SHOWN = {
     "filled": SERIES | {"dropped", "changed"},
     "labels of others": SERIES | {"metric"},
     "gaps": SERIES | {"withheld"},
+    "aggregates withheld": SERIES | {"withheld"},
     "nlk": SERIES | {"not released"},
     "nlk sequence": SERIES | {"pseudonyms"},
     "kp": SERIES | {"not released"},

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naive.attack_candidates import INFINITE, naive_nearest
+from naive.attack_candidates import INFINITE, fullest, naive_distance, naive_nearest
 from naive.attack_dtw import naive_warping
 from shoal.kernels.dtw import nearest_by_warping
 from shoal.kernels.nearest_rows import nearest_rows
@@ -43,6 +43,14 @@ def compare(found, expected):
 def test_nearest_rows_and_all_ties_equal_enumeration(gaps, data):
     x, y = data.draw(two_tables(gaps))
     compare(nearest_rows(x, y), naive_nearest(x.tolist(), y.tolist()))
+
+
+@given(tables=two_tables(gaps=True))
+def test_of_rows_with_gaps_those_with_most_in_common_may_come_first(tables):
+    x, y = tables
+    _, near = unfold(nearest_rows(x, y, fullest=True))
+    expected = naive_nearest(x.tolist(), y.tolist(), distance=fullest(naive_distance))
+    assert near == [rows for _, _, rows in expected]
 
 
 @given(tables=two_tables(gaps=False))

@@ -3,6 +3,7 @@
 d(i, j)         mean of (x[i, c] - y[j, c])^2 over the columns both have, infinite where there is none
 u(i, j)         -r |r| with r the correlation over those columns: it falls as 1 - r does, and is a fraction
 candidates(i)   the rows j with the least d(i, j); up to level and unit, with the least u(i, j)
+fullest         the same among the rows that have the most columns in common with x[i]
 chance(i)       #{ j in candidates(i) : owner of j = subject of i } / #candidates(i)
 """
 
@@ -32,11 +33,25 @@ def naive_unlikeness(x, y):
     return -ab * abs(ab) / (aa * bb)
 
 
-def naive_nearest(x, y, passed_over=lambda i, j: False):
+def n_shared(x, y):
+    return sum(not math.isnan(a - b) for a, b in zip(x, y, strict=True))
+
+
+def fullest(distance):
+    """A distance by which rows with more in common come first, whatever their distance."""
+
+    def by_both(x, y):
+        d = distance(x, y)
+        return (0 if d == INFINITE else -n_shared(x, y), d)
+
+    return by_both
+
+
+def naive_nearest(x, y, passed_over=lambda i, j: False, distance=naive_distance):
     """For each row of x its least distance, the next larger one, and the rows of y at the least."""
     found = []
     for i, row in enumerate(x):
-        distances = {j: naive_distance(row, other) for j, other in enumerate(y) if not passed_over(i, j)}
+        distances = {j: distance(row, other) for j, other in enumerate(y) if not passed_over(i, j)}
         levels = sorted(set(distances.values()))
         following = levels[1] if len(levels) > 1 else INFINITE
         found.append((levels[0], following, [j for j, d in distances.items() if d == levels[0]]))
@@ -55,7 +70,7 @@ def naive_known_points(x, y, places, shift=0, distance=naive_distance):
         tries = []
         for s in shifts:
             inside = [(x[p], row[p + s]) for p in places if 0 <= p + s < len(row)]
-            tries.append(distance(*zip(*inside, strict=True)) if inside else INFINITE)
+            tries.append(distance(*zip(*inside, strict=True)) if inside else distance((), ()))
         distances.append(min(tries))
     return [j for j, d in enumerate(distances) if d == min(distances)]
 

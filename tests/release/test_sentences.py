@@ -17,6 +17,7 @@ NOT_PLAIN = {
     "profiles": PLAIN - {"check: anyone"} | {"check: counts of profiles"},
     "scenarios": PLAIN - {"check: anyone", "may: figures"} | {"check: counts of profiles", "may: no figures"},
     "aggregates": PLAIN - {"check: anyone"} | {"check: counts of profiles", "check: publisher"},
+    "aggregates withheld": PLAIN - {"check: anyone"} | {"check: counts of profiles", "check: publisher"},
     "aggregates at instants": PLAIN - {"check: anyone"} | {"check: counts of profiles", "check: publisher"},
     "sequence": PLAIN | {"check: sequence"},
     "labels of others": PLAIN | {"metric: labels of others"},

@@ -182,6 +182,14 @@ THE_OTHERS = {
         less=["Published: series", "head: subjects"],
     ),
     "aggregates": AGGREGATES,
+    "aggregates withheld": _differs(
+        AGGREGATES,
+        more=[
+            *("Method: means withheld", "Method: series withheld", "Published: missing"),
+            *("reader may not: suppressed series", "tell: missing people"),
+        ],
+        less=["Published: nothing missing"],
+    ),
     "aggregates at instants": _differs(AGGREGATES, more=["may: share at every instant"]),
     "private subjects": _differs(BY_MECHANISM, more=["may not: people in general", "may: noise for subjects"]),
     "private readings": _differs(BY_MECHANISM, more=["may not: habits", "may: noise for readings"]),

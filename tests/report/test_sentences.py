@@ -117,3 +117,15 @@ def fixed_words(sentence):
         return str(words.marked(sentence.says(Facts({}))))
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         return None
+
+
+def test_what_is_withheld_of_groups_is_counted_in_means_not_in_readings(certificates):
+    certificate = certificates["aggregates withheld"]
+    facts = facts_of(certificate)
+    said = [sentence.says(facts) for sentence in CHANGED if sentence.when(facts)]
+    n = certificate["counts"]["missing"]
+    assert said == [
+        "1 series was withheld: no group with it keeps the rule.",
+        f"{n} means were withheld: too few subjects have a reading there.",
+    ]
+    assert f"Missing means: {n}." in render(certificate)

@@ -64,7 +64,8 @@ class Copies(SeriesAttack[CopiesRisk]):
 
     with the spread of a series about its own mean, over the instants that both have. It does not need to know which
     published series belongs to whom, so it can judge synthetic tables: a generator that memorised its training data
-    repeats some of it. Constant series are not attacked: many are alike.
+    repeats some of it. A published series that shares fewer than half of a target's readings does not repeat it.
+    Constant series are not attacked: many are alike.
 
     A table pieced together from the days of several people repeats no whole series. So single days are looked for as
     well, each among all published days, whatever their dates, and to the last bit. They count if the clock shows the
@@ -108,10 +109,13 @@ class Copies(SeriesAttack[CopiesRisk]):
     def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> CopiesFindings:
         """The distance from everyone inside, and from those `outside`, to the nearest published series."""
         targets = need_targets(truth.targets)
-        far = np.zeros(0) if outside is None else _nearness(outside, published, np.arange(outside.n_series))
+        far, days_outside = np.zeros(0), np.zeros(0, dtype=np.bool_)
+        if outside is not None:
+            far = _nearness(outside, published, np.arange(outside.n_series), self.tolerance)
+            days_outside = _has_repeated_day(outside, published)
         days = _has_repeated_day(original.take(targets), published)
-        days_outside = np.zeros(0, dtype=np.bool_) if outside is None else _has_repeated_day(outside, published)
-        return CopiesFindings(targets, _nearness(original, published, targets), far, days, days_outside)
+        near = _nearness(original, published, targets, self.tolerance)
+        return CopiesFindings(targets, near, far, days, days_outside)
 
     def risk(self, findings: CopiesFindings) -> CopiesRisk:
         """The share of originals that are repeated."""
@@ -162,13 +166,21 @@ class CopiesFindings(Findings):
     days_outside: NDArray[np.bool_]
 
 
-def _nearness(panel: Panel, published: Panel, rows: Rows) -> Floats:
+def _nearness(panel: Panel, published: Panel, rows: Rows, tolerance: float) -> Floats:
     """Root mean square distance to the nearest published series, in units of each series' own spread."""
     ground = find_ground("Copies", panel, published)
     x = ground.original[rows].reshape(len(rows), -1)
     distinct, _ = find_classes(ground.published.reshape(len(ground.published), -1))
     nearest = np.sqrt(nearest_rows(np.ascontiguousarray(x), distinct)[0][:, 0])
     spread = spreads(x)
+    if np.isnan(x).any() or np.isnan(distinct).any():
+        # A few readings that are alike are no copy.
+        for i in np.flatnonzero(nearest <= tolerance * spread):
+            squares = np.square(distinct - x[i])
+            n_both = np.count_nonzero(~np.isnan(squares), axis=1)
+            enough = 2 * n_both >= np.count_nonzero(~np.isnan(x[i]))
+            apart = np.nansum(squares[enough], axis=1) / np.maximum(n_both[enough], 1)
+            nearest[i] = np.sqrt(apart.min(initial=np.finfo(np.float64).max))
     relative: Floats = np.divide(nearest, spread, out=np.full(len(x), np.inf), where=spread > 0.0)
     return relative
 

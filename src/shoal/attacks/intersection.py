@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.attacks.ground import Rows, Truth, find_classes, find_ground, find_truth, need_panel, need_targets
+from shoal.attacks.ground import Floats, Rows, Truth, find_classes, find_ground, find_truth, need_panel, need_targets
 from shoal.attacks.links import N_WORST, Links
 from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
 from shoal.attacks.words import against_guessing, between, check_choice, check_targets, percent
@@ -206,10 +206,8 @@ class Intersection(Attack[IntersectionRisk]):
         else:
             ground = find_ground("Intersection", original, release)
             starts = find_steps(ground.times, self.step)
-            totals = sum_steps(ground.published, starts)
-            links = Links(*nearest_rows(sum_steps(ground.original[truth.targets], starts), totals))
-            which = np.zeros((len(truth.targets), len(carries)), dtype=np.bool_)
-            which[links.target(), classes[links.which]] = True
+            held, shown = (sum_steps(x, starts) for x in (ground.original[truth.targets], ground.published))
+            return _nearest(held, shown, classes, carries, truth)
         return _behind(which, carries)
 
     def _candidates_by_name(
@@ -230,9 +228,26 @@ class Intersection(Attack[IntersectionRisk]):
             starts = find_steps(ground.times, self.step)
             known.append(sum_steps(ground.original[truth.targets], starts))
             shown.append(sum_steps(ground.published[rows[everywhere]], starts))
-        links = Links(*nearest_rows(np.concatenate(known, axis=1), np.concatenate(shown, axis=1)))
-        which[links.target(), joined.classes[everywhere[links.which]]] = True
-        return _behind(which, carries)
+        classes = joined.classes[everywhere]
+        return _nearest(np.concatenate(known, axis=1), np.concatenate(shown, axis=1), classes, carries, truth)
+
+
+def _nearest(
+    known: Floats, shown: Floats, classes: Rows, carries: NDArray[np.bool_], truth: Truth
+) -> NDArray[np.bool_]:
+    """The subjects behind the published rows nearest to what is known of each target. With gaps, also of those that
+    have the most of it, whichever finds more."""
+    found, best = np.zeros((len(known), carries.shape[1]), dtype=np.bool_), -1.0
+    for fullest in (False, True) if np.isnan(shown).any() else (False,):
+        links = Links(*nearest_rows(known, shown, fullest=fullest))
+        which = np.zeros((len(known), len(carries)), dtype=np.bool_)
+        which[links.target(), classes[links.which]] = True
+        here = _behind(which, carries)
+        own = here[np.arange(len(known)), truth.of_targets]
+        chance = float(np.where(own, 1.0 / np.maximum(here.sum(axis=1), 1), 0.0).mean())
+        if chance > best:
+            found, best = here, chance
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -59,7 +59,9 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
     mean square at those instants): if the release shows true values, the series with exactly the known readings; if it
     shows means or noisy values, the nearest ones. A target's chance is the share of its own series among the
     candidates. At an instant of a coarser release, the reading is the mean or the sum over its step, whichever the
-    release shows. A reading that is missing on either side is ignored.
+    release shows. A reading that is missing on either side is ignored. In a release with gaps, a series that has few of
+    the known readings may be nearest by chance: the adversary then also looks among those that have the most of them,
+    and uses whichever finds more.
 
     A release may have another level or unit, the same for all or one for each series (standardised, in shares, in
     cents). Anyone with three readings or more can compare up to both: the candidates are then those with the least 1 -
@@ -185,8 +187,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
             raise ParameterError(
                 "KnownPoints needs readings to know, but there are none at the instants of the release."
             )
-        at = better(views)
-        taken = views[at]
+        taken = views[better(views)]
         assert isinstance(taken, View)
         known = replace(self, n=max(1, int(taken.known.max()))).knows  # no more than there are
         holds = f"{known[0].lower()}{known[1:-1]}"
@@ -196,29 +197,39 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
             inferred=float(taken.told.mean()),
             inferred_baseline=float(taken.guessed.mean()),
             proven=float(taken.proven.mean()) if self.choose == "worst" else None,
-            fitted=at == 1,
+            fitted=isinstance(taken, FittedView),
         )
 
     def _n(self, scene: Scene) -> int:
         return min(int(self.n), scene.ground.n_instants)
 
     def _views(self, scene: Scene) -> tuple[View, ...]:
-        """What is found by the values as they are; and up to level and unit, if enough is known for that."""
-        ways = (False, True) if self.scale == "any" and self._n(scene) >= LEAST else (False,)
+        """What is found by the values as they are; and up to level and unit, if enough is known for that. With gaps,
+        also among the series that have the most of what is known."""
+        scales = (False, True) if self.scale == "any" and self._n(scene) >= LEAST else (False,)
         height = max(1, CELLS // scene.series.shape[2])
         targets = scene.truth.targets
         parts = [replace(scene.truth, targets=targets[at : at + height]) for at in range(0, len(targets), height)]
-        return tuple(View.joined([self._link(scene, part, fitted) for part in parts]) for fitted in ways)
 
-    def _link(self, scene: Scene, truth: Truth, fitted: bool) -> View:
+        def compared(fullest: bool) -> tuple[View, ...]:
+            ways = [(View, False), (FittedView, True)][: len(scales)]
+            return tuple(
+                view.joined([self._link(scene, part, fitted, fullest) for part in parts]) for view, fitted in ways
+            )
+
+        views = compared(False)
+        # Without gaps, both are the same; other shards may have some.
+        return views + (compared(True) if np.isnan(scene.series).any() else views)
+
+    def _link(self, scene: Scene, truth: Truth, fitted: bool, fullest: bool) -> View:
         true = scene.ground.original[truth.targets]
-        places, proven = self.places(scene, truth, true, fitted)
+        places, proven = self.places(scene, truth, true, fitted, fullest)
         known = readings_at(true, places)
         seen, believed = self.as_known(scene, truth, known, places)
         shift, within, used = int(self.shift), float(self.within), marks(places, scene.ground.n_instants)
-        links = Links(*(most_alike if fitted else nearest_at)(seen, believed, scene.series, shift))
+        links = Links(*(most_alike if fitted else nearest_at)(seen, believed, scene.series, shift, fullest))
         told = (
-            told_by_fit(links.start, links.which, scene.series, seen, believed, shift, true, used, within)
+            told_by_fit(links.start, links.which, scene.series, seen, believed, shift, true, used, within, fullest)
             if fitted
             else told_instants(links.start, links.which, scene.series, true, used, within)
         )
@@ -229,15 +240,17 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         n_known = (places >= 0).sum(axis=1)
         return View(chances.sizes, chances.own, chances.distances, told_share, guessed_share, proven, n_known)
 
-    def places(self, scene: Scene, truth: Truth, true: Floats, fitted: bool) -> tuple[Rows, NDArray[np.bool_]]:
+    def places(
+        self, scene: Scene, truth: Truth, true: Floats, fitted: bool, fullest: bool = False
+    ) -> tuple[Rows, NDArray[np.bool_]]:
         """The instants known for each target, -1 if there are fewer than n; and whether none would be worse."""
         n = self._n(scene)
         whole: NDArray[np.bool_] = np.logical_not(np.isnan(true).any(axis=2))
         if self.choose == "worst":
             if not fitted:
-                return worst_instants(scene.series, scene.classes, truth, true, n)
+                return worst_instants(scene.series, scene.classes, truth, true, n, fullest)
             random, peaks = (replace(self, choose=c).places(scene, truth, true, True)[0] for c in ("random", "peaks"))
-            return worst_by_fit(scene.series, scene.classes, truth, true, [random, peaks])
+            return worst_by_fit(scene.series, scene.classes, truth, true, [random, peaks], fullest)
         if self.choose == "peaks":
             height = np.where(whole, true.sum(axis=2), -np.inf)
             order = np.argsort(-height, axis=1, kind="stable")[:, :n]
@@ -279,6 +292,10 @@ class View(Chances):
     """Whether no other instants would be worse."""
     known: Rows
     """How many of its readings are known: no more than there are."""
+
+
+class FittedView(View):
+    """What is found up to level and unit."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -26,7 +26,8 @@ class KnownTotals(SeriesAttack[LinkRisk]):
     Distributors hold identified daily totals, suppliers monthly ones. The published series are summed over the same
     steps, and the candidates are those whose totals are nearest (least mean square); a target's chance is the share of
     its own series among them. If the release is coarser than the steps, the totals are summed to its step. A total with
-    a missing reading is ignored.
+    a missing reading is ignored; with such totals in the release, the adversary also looks among the series that have
+    the most of the known ones, as for `KnownPoints`.
 
     Three totals or more are also compared up to level and unit, because a release may be standardised: least 1 - r,
     where r is the correlation of the means over the steps (with steps of unequal length, an offset of totals would not
@@ -105,10 +106,17 @@ class KnownTotals(SeriesAttack[LinkRisk]):
             known = known + self.noise * np.nanstd(known) * errors
         distinct, classes = find_classes(shown)
         known = known[truth.targets]
-        links = [Links(*nearest_rows(known, distinct))]
-        if self.scale == "any" and len(starts) >= LEAST:
-            links.append(_alike(known, distinct, np.diff(starts, append=ground.n_instants)))
-        return tuple(count_links(one, classes, truth) for one in links)
+        lengths = np.diff(starts, append=ground.n_instants)
+
+        def compared(fullest: bool) -> tuple[Chances, ...]:
+            links = [Links(*nearest_rows(known, distinct, fullest=fullest))]
+            if self.scale == "any" and len(starts) >= LEAST:
+                links.append(_alike(known, distinct, lengths, fullest))
+            return tuple(count_links(one, classes, truth) for one in links)
+
+        views = compared(False)
+        # Without gaps, both are the same; other shards may have some.
+        return views + (compared(True) if np.isnan(distinct).any() else views)
 
     def risk(self, findings: LinkFindings) -> LinkRisk:
         """The chance to find a target's own published series."""
@@ -116,8 +124,8 @@ class KnownTotals(SeriesAttack[LinkRisk]):
         return LinkRisk(**link_figures(findings, holds))
 
 
-def _alike(known: Floats, shown: Floats, lengths: Rows) -> Links:
+def _alike(known: Floats, shown: Floats, lengths: Rows, fullest: bool) -> Links:
     """Totals (series, steps x channels) compared as means over their steps, up to level and unit."""
     x, y = (rows.reshape(len(rows), len(lengths), -1) / lengths[:, None] for rows in (known, shown))
     places = np.broadcast_to(np.arange(len(lengths)), (len(x), len(lengths)))
-    return Links(*most_alike(x, places, np.ascontiguousarray(y.transpose(1, 2, 0)), 0))
+    return Links(*most_alike(x, places, np.ascontiguousarray(y.transpose(1, 2, 0)), 0, fullest))

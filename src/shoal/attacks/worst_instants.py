@@ -20,7 +20,9 @@ WORK = 2_000_000_000  # comparisons spent at most on trying every set of instant
 N_SETS = 2_000  # sets of instants tried at most for each target, if every set is compared separately
 
 
-def worst_instants(series: Floats, classes: Rows, truth: Truth, true: Floats, n: int) -> tuple[Rows, NDArray[np.bool_]]:
+def worst_instants(
+    series: Floats, classes: Rows, truth: Truth, true: Floats, n: int, fullest: bool
+) -> tuple[Rows, NDArray[np.bool_]]:
     """For each target, the instants that raise its chance most, and whether that is proven."""
     m = series.shape[2]
     sizes = np.bincount(classes, minlength=m)
@@ -33,13 +35,13 @@ def worst_instants(series: Floats, classes: Rows, truth: Truth, true: Floats, n:
         own = carried.count(everyone, np.full(m, truth.of_targets[i]))
         # The nearest may be any mixture of classes, and a mixture has no larger share than its best part.
         most = float((own / sizes).max())
-        places, chance = greedy_instants(true[i], series, sizes, own, most, n)
+        places, chance = greedy_instants(true[i], series, sizes, own, most, n, fullest)
         if chance >= most or n == 1:
             return places, True
         if tries > left:
             return places, False
         for size in range(1, n + 1):
-            others, better = best_instants(true[i], series, sizes, own, most, size)
+            others, better = best_instants(true[i], series, sizes, own, most, size, fullest)
             if better > chance:
                 places, chance = np.pad(others, (0, n - size), constant_values=-1), better
         return places, True
@@ -50,7 +52,7 @@ def worst_instants(series: Floats, classes: Rows, truth: Truth, true: Floats, n:
 
 
 def worst_by_fit(
-    series: Floats, classes: Rows, truth: Truth, true: Floats, sets: Sequence[Rows]
+    series: Floats, classes: Rows, truth: Truth, true: Floats, sets: Sequence[Rows], fullest: bool
 ) -> tuple[Rows, NDArray[np.bool_]]:
     """Like `worst_instants`, up to level and unit: for some sets (targets, n), and for all if they are few.
 
@@ -73,7 +75,7 @@ def worst_by_fit(
         own = carried.count(everyone, np.full(m, truth.of_targets[i]))
         places = np.array([*(tried[i] for tried in sets), *further])
         known = np.where(places[:, :, None] < 0, np.nan, true[i][places])
-        _, start, which = most_alike(known, places, series, 0)
+        _, start, which = most_alike(known, places, series, 0, fullest)
         chance = np.add.reduceat(own[which], start[:-1]) / np.add.reduceat(sizes[which], start[:-1])
         best = int(chance.argmax())
         worst[i] = places[best]

@@ -9,7 +9,7 @@ subject or at least those of one cell. No set of questions, by one recipient or 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shoal.closed.questions import Count, Mean, Quantile, Refused
 from shoal.closed.table import ClosedTable
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.guarantees import KAnonymity
+from shoal.guarantees import DifferentialPrivacy, KAnonymity
 from shoal.guarantees.crowds import published_classes
 from shoal.methods import Microaggregation
 from shoal.model import Candidate, Envelopes, EventTables, Panel, Profiles, Release
@@ -29,9 +29,8 @@ def cells_of_candidate(candidate: Candidate, minimum_group: int) -> ClosedTable:
     published, original = candidate.published, candidate.private.original
     if isinstance(published, Profiles):
         rows = np.flatnonzero(candidate.private.groups >= 0)
-        members = Members(
-            candidate.private.groups[rows], original.subject_codes[rows], _observed(original, published)[rows]
-        )
+        seen = _observed(original, published)[rows]
+        members = Members(candidate.private.groups[rows], original.subject_codes[rows], seen, published.n_groups)
         return cells_of_profiles(published, minimum_group, members)
     panel = _panel(published)
     rows = np.flatnonzero(candidate.stands_for >= 0)
@@ -50,20 +49,28 @@ class Members:
         The group and the subject of each series, numbered from 0.
     observed
         Array (series, instants, channels): whether the series has a reading.
+    n_groups
+        How many groups there are. Noise can make one of nobody.
     """
 
     groups: NDArray[np.int64]
     subjects: NDArray[np.int64]
     observed: NDArray[np.bool_]
+    n_groups: int
 
     def merged(self, cells: NDArray[np.int64]) -> Members:
         """Members of cells, each a union of groups."""
-        return Members(cells[self.groups], self.subjects, self.observed)
+        return Members(cells[self.groups], self.subjects, self.observed, int(cells.max()) + 1)
+
+    @property
+    def one_each(self) -> bool:
+        """Whether every subject has one series only."""
+        return len(np.unique(self.subjects)) == len(self.subjects)
 
     def n_subjects(self) -> NDArray[np.int64]:
         """How many different subjects each group has."""
         pairs = np.unique(np.stack([self.groups, self.subjects], axis=1), axis=0)
-        return np.bincount(pairs[:, 0]).astype(np.int64)
+        return np.bincount(pairs[:, 0], minlength=self.n_groups).astype(np.int64)
 
     def n_observed(self) -> NDArray[np.int64]:
         """How many different observed subjects each group has: (groups, instants, channels)."""
@@ -72,7 +79,8 @@ class Members:
         first = np.flatnonzero((np.diff(groups, prepend=-1) != 0) | (np.diff(subjects, prepend=-1) != 0))
         seen = np.logical_or.reduceat(self.observed[order], first, axis=0)
         starts = np.flatnonzero(np.diff(groups[first], prepend=-1))
-        counts: NDArray[np.int64] = np.add.reduceat(seen, starts, axis=0, dtype=np.int64)
+        counts = np.zeros((self.n_groups, *seen.shape[1:]), dtype=np.int64)
+        counts[groups[first][starts]] = np.add.reduceat(seen, starts, axis=0, dtype=np.int64)
         return counts
 
 
@@ -117,7 +125,9 @@ def cells_of_release(release: Release, minimum_group: int) -> ClosedTable:
             "instant. Run the policy again with release: {model: closed}."
         )
     if isinstance(published, Profiles):
-        return cells_of_profiles(published, minimum_group)
+        noisy = any(part["name"] == DifferentialPrivacy.name for part in certificate["guarantees"])
+        cells = cells_of_profiles(published, minimum_group)
+        return replace(cells, one_each=cells.one_each and not noisy)
     return cells_of_panel(_panel(published), minimum_group)
 
 
@@ -165,7 +175,8 @@ def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_]
         )
     classes = published_classes(panel)
     first, own, sizes = np.unique(classes, return_inverse=True, return_counts=True)
-    members = Members(own.reshape(-1), panel.subject_codes, published if observed is None else published & observed)
+    observed = published if observed is None else published & observed
+    members = Members(own.reshape(-1), panel.subject_codes, observed, len(first))
     counts = members.n_observed()
     return ClosedTable(
         values=_withheld(panel.cube[first], counts, minimum_group),
@@ -175,6 +186,7 @@ def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_]
         times=panel.times,
         channels=panel.channels,
         timezone=panel.timezone,
+        one_each=panel.one_series_per_subject,
     )
 
 
@@ -190,6 +202,8 @@ def cells_of_profiles(profiles: Profiles, minimum_group: int, members: Members |
     subjects are assumed to be its own, and observed wherever it has a value.
     """
     values, counts = profiles.values[..., 0], profiles.counts
+    # Noisy counts are of nobody.
+    one_each = members is None or (members.one_each and np.array_equal(members.n_subjects(), counts))
     while int((subjects := counts if members is None else members.n_subjects()).min()) < minimum_group:
         if len(values) == 1:
             raise ParameterError(
@@ -207,6 +221,7 @@ def cells_of_profiles(profiles: Profiles, minimum_group: int, members: Members |
         times=profiles.times,
         channels=profiles.channels,
         timezone=profiles.timezone,
+        one_each=one_each,
     )
 
 

@@ -81,6 +81,7 @@ def _write(folder: Path, table: ClosedTable, settings: ClosedPart) -> None:
         times=table.times,
         channels=np.array(table.channels),
         timezone=np.array(table.timezone or ""),
+        one_each=np.array(table.one_each),
     )
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -122,6 +123,8 @@ def load_table(folder: Path) -> ClosedTable:
                 times=kept["times"],
                 channels=tuple(kept["channels"].tolist()),
                 timezone=str(kept["timezone"]) or None,
+                # Earlier folders do not say.
+                one_each="one_each" in kept and bool(kept["one_each"]),
             )
     except (OSError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error, EOFError):
         raise _damaged() from None

@@ -40,13 +40,13 @@ ANSWERS = (
     ),
     Said(
         "one series each",
-        lambda a: not a.noisy and not _several(a),
+        lambda a: not a.noisy and a.table.one_each,
         lambda a: "Counts refer to published series, one for each subject.",
     ),
     Said(
         "several series",
-        lambda a: not a.noisy and _several(a),
-        lambda a: "Counts refer to published series; a subject may have several.",
+        lambda a: not a.noisy and not a.table.one_each,
+        lambda a: "Counts are those of groups; a subject with several series may count more than once.",
     ),
     Said(
         "gaps",
@@ -79,8 +79,3 @@ ANSWERS = (
         ),
     ),
 )
-
-
-def _several(answering: Answering) -> bool:
-    """Whether some subject has more than one series."""
-    return bool((answering.table.weights > answering.table.subjects).any())

@@ -43,6 +43,8 @@ class ClosedTable:
     times: NDArray[Any]
     channels: tuple[str, ...]
     timezone: str | None = None
+    one_each: bool = False
+    """Whether every subject is known to have one series only."""
 
     @property
     def is_sound(self) -> bool:

@@ -3,8 +3,9 @@
     d(i, j) = mean of (x[i, p, c] - y[t, c, j])^2 over known points p at t = place[i, p] + shift, and channels c
 
 With an uncertain clock, the distance is the smallest over shifts from -s to s. Points where either side is missing are
-left out; if none are left, the distance is infinite. Published series are laid out (instants, channels, series), so
-that all series at one instant are adjacent.
+left out; if none are left, the distance is infinite. A series with few readings may then be nearest by chance; so there
+is a second way, `fullest`: series and shifts with fewer points left than others are infinitely far. Published series
+are laid out (instants, channels, series), so that all series at one instant are adjacent.
 """
 
 import numpy as np
@@ -24,7 +25,9 @@ def _add(known: float, there: Floats, total: Floats, n_both: Ints) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _nearest_at(x: Floats, places: Ints, y: Floats, shift: int, start: int, stop: int) -> tuple[Floats, Ints, Ints]:
+def _nearest_at(
+    x: Floats, places: Ints, y: Floats, shift: int, fullest: bool, start: int, stop: int
+) -> tuple[Floats, Ints, Ints]:
     n_instants, n_channels, m = y.shape
     distances = np.empty((stop - start, 2))
     counts = np.empty(stop - start, dtype=np.int64)
@@ -36,6 +39,7 @@ def _nearest_at(x: Floats, places: Ints, y: Floats, shift: int, start: int, stop
     least = np.empty(m)
     for i in range(start, stop):
         least[:] = np.inf
+        most = 0
         for s in range(-shift, shift + 1):
             total[:] = 0.0
             n_both[:] = 0
@@ -44,8 +48,11 @@ def _nearest_at(x: Floats, places: Ints, y: Floats, shift: int, start: int, stop
                 if 0 <= t < n_instants:
                     for c in range(n_channels):
                         _add(x[i, p, c], y[t, c], total, n_both)
+            if fullest and n_both.max() > most:
+                most = n_both.max()
+                least[:] = np.inf
             for j in range(m):
-                if n_both[j] > 0:
+                if n_both[j] > 0 and n_both[j] >= most:
                     least[j] = min(least[j], total[j] / n_both[j])
         distances[i - start, 0], distances[i - start, 1], n_near = nearest_of(least, 0.0, near)
         counts[i - start] = n_near
@@ -54,12 +61,12 @@ def _nearest_at(x: Floats, places: Ints, y: Floats, shift: int, start: int, stop
     return distances, counts, flat[:used]
 
 
-def nearest_at(x: Floats, places: Ints, y: Floats, shift: int) -> tuple[Floats, Ints, Ints]:
+def nearest_at(x: Floats, places: Ints, y: Floats, shift: int, fullest: bool = False) -> tuple[Floats, Ints, Ints]:
     """For each target: the nearest and the next distance at its places, where its nearest series begin, and their list.
 
     `x` is (targets, points, channels). A place that is not used has a missing reading and is out of range.
     """
-    return in_chunks(len(x), _nearest_at, x, places, y, shift)
+    return in_chunks(len(x), _nearest_at, x, places, y, shift, fullest)
 
 
 @njit(cache=True, nogil=True)
@@ -98,14 +105,15 @@ def told_instants(start: Ints, which: Ints, y: Floats, x: Floats, known: Bools, 
 
 
 @njit(cache=True, nogil=True)
-def _chance(total: Floats, n_both: Ints, sizes: Ints, own: Ints) -> tuple[float, float]:
+def _chance(total: Floats, n_both: Ints, sizes: Ints, own: Ints, fullest: bool) -> tuple[float, float]:
     """The share of own rows among the nearest; and how much farther than the nearest own row the next other row is."""
     best = np.inf
     other = np.inf
     rows = 0
     mine = 0
+    least = max(n_both.max(), 1) if fullest else 1
     for j in range(total.shape[0]):
-        d = total[j] / n_both[j] if n_both[j] > 0 else np.inf
+        d = total[j] / n_both[j] if n_both[j] >= least else np.inf
         if d < best:
             best = d
             rows = 0
@@ -117,14 +125,16 @@ def _chance(total: Floats, n_both: Ints, sizes: Ints, own: Ints) -> tuple[float,
             other = min(other, d)
     nearest_own = np.inf
     for j in range(total.shape[0]):
-        if own[j] > 0 and n_both[j] > 0:
+        if own[j] > 0 and n_both[j] >= least:
             nearest_own = min(nearest_own, total[j] / n_both[j])
     margin = -np.inf if nearest_own == np.inf else other - nearest_own
     return mine / rows, margin
 
 
 @njit(cache=True, nogil=True)
-def greedy_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: int) -> tuple[Ints, float]:
+def greedy_instants(
+    x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: int, fullest: bool = False
+) -> tuple[Ints, float]:
     """Up to n instants, each of which raises the target's chance most; and the chance they give.
 
     Of equal chances, the one with the larger margin is taken; of equal margins, the first. It ends when `most` is
@@ -145,7 +155,7 @@ def greedy_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n
             n_trial[:] = n_both
             for c in range(n_channels):
                 _add(x[t, c], y[t, c], trial, n_trial)
-            chance, margin = _chance(trial, n_trial, sizes, own)
+            chance, margin = _chance(trial, n_trial, sizes, own, fullest)
             if chance > best or (chance == best and margin > best_margin):
                 best, best_margin, at = chance, margin, t
                 if best >= most:
@@ -164,7 +174,9 @@ def greedy_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n
 
 
 @njit(cache=True, nogil=True)
-def best_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: int) -> tuple[Ints, float]:
+def best_instants(
+    x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: int, fullest: bool = False
+) -> tuple[Ints, float]:
     """The n instants with the largest chance among all sets of n, the first of equal sets; `x` (instants, channels)."""
     n_instants, n_channels, m = y.shape
     chosen, chance = np.full(n, -1, dtype=np.int64), -1.0
@@ -187,7 +199,7 @@ def best_instants(x: Floats, y: Floats, sizes: Ints, own: Ints, most: float, n: 
             at[p + 1] = t
             p += 1
             continue
-        trial, _ = _chance(total[n], n_both[n], sizes, own)
+        trial, _ = _chance(total[n], n_both[n], sizes, own, fullest)
         if trial > chance:
             chance = trial
             chosen[:] = at

@@ -3,7 +3,9 @@
     d(i, j) = mean of (x[i, c] - y[j, c])^2 over the columns c that both have;  infinite if there is none
 
 The distance of the next row that is farther away is returned as well, infinite if there is none. Sums run in the same
-order for every j, so equal rows are equally near to the last bit. Ties are in row order.
+order for every j, so equal rows are equally near to the last bit. Ties are in row order. A row with few columns may be
+nearest by chance; so there is a second way, `fullest`: rows that have fewer columns in common with the target than
+others are infinitely far.
 """
 
 from collections.abc import Callable
@@ -47,7 +49,7 @@ def nearest_of(least: Floats, tolerance: float, near: Ints) -> tuple[float, floa
 
 
 @njit(cache=True, nogil=True)
-def _mean_square(a: Floats, b: Floats) -> float:
+def _mean_square(a: Floats, b: Floats) -> tuple[float, int]:
     total = 0.0
     n_both = 0
     for c in range(a.shape[0]):
@@ -55,12 +57,12 @@ def _mean_square(a: Floats, b: Floats) -> float:
         if not np.isnan(difference):
             total += difference * difference
             n_both += 1
-    return total / n_both if n_both > 0 else np.inf
+    return total / n_both if n_both > 0 else np.inf, n_both
 
 
 @njit(cache=True, nogil=True)
 def _nearest(
-    x: Floats, y: Floats, of_x: Ints, of_y: Ints, gaps: bool, start: int, stop: int
+    x: Floats, y: Floats, of_x: Ints, of_y: Ints, gaps: bool, fullest: bool, start: int, stop: int
 ) -> tuple[Floats, Ints, Ints]:
     m, width = y.shape
     distances = np.empty((stop - start, 2))
@@ -71,12 +73,16 @@ def _nearest(
     for i in range(start, stop):
         best = np.inf
         second = np.inf
-        n_near = 0
+        n_near, most = 0, 0
         for j in range(m):
             if of_x[i] == of_y[j]:
                 continue
             if gaps:
-                total = _mean_square(x[i], y[j])
+                total, n_both = _mean_square(x[i], y[j])
+                if fullest and n_both > most:
+                    best, second, n_near, most = np.inf, np.inf, 0, n_both
+                elif fullest and n_both < most:
+                    continue
             else:
                 total = 0.0
                 first = 0
@@ -102,7 +108,12 @@ def _nearest(
 
 
 def nearest_rows(
-    x: Floats, y: Floats, of_x: Ints | None = None, of_y: Ints | None = None, gaps: bool | None = None
+    x: Floats,
+    y: Floats,
+    of_x: Ints | None = None,
+    of_y: Ints | None = None,
+    gaps: bool | None = None,
+    fullest: bool = False,
 ) -> tuple[Floats, Ints, Ints]:
     """For each row of x: its nearest and next distance (rows, 2), where its nearest rows begin in a list, and the list.
 
@@ -114,7 +125,7 @@ def nearest_rows(
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     of_x = np.full(len(x), -1, dtype=np.int64) if of_x is None else of_x
     of_y = np.zeros(len(y), dtype=np.int64) if of_y is None else of_y
-    return in_chunks(len(x), _nearest, x, y, of_x, of_y, gaps)
+    return in_chunks(len(x), _nearest, x, y, of_x, of_y, gaps, fullest)
 
 
 def in_chunks(n: int, search: Callable[..., Any], *given: Any, chunk: int = CHUNK) -> tuple[Floats, Ints, Ints]:

@@ -421,8 +421,8 @@ MAY_NOT_OF_THE_RELEASE = (
     ),
     Said(
         "suppressed series",
-        lambda f: f.counted("series_suppressed") > 0,
-        lambda f: "That everyone in the input is in the release: some series were suppressed.",
+        lambda f: f.counted("series_suppressed") + f.counted("series_withheld") > 0,
+        lambda f: "That everyone in the input is in the release: some series were left out.",
     ),
     Said(
         "true series",

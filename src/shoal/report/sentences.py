@@ -27,6 +27,11 @@ def _row_of(facts: Facts) -> str:
     return "distribution" if facts.form == "scenarios" else "profile"
 
 
+def _figure_of(facts: Facts) -> str:
+    """Return what is counted of a row at each instant. A total may be missing where the mean is not."""
+    return "mean" if facts.by_group else "reading"
+
+
 # What is published, in counts.
 PUBLISHED = (
     Said(
@@ -77,12 +82,12 @@ PUBLISHED = (
         # With noise, nothing exact is stated about the input: gaps may have been filled, and nobody may learn how many.
         "nothing missing",
         lambda f: f.counts.get("missing") == 0 and not f.has_noise,
-        lambda f: "No published reading is missing.",
+        lambda f: f"No published {_figure_of(f)} is missing.",
     ),
     Said(
         "missing",
         lambda f: is_finite(f.counts.get("missing")) and f.counts["missing"] > 0 and not f.has_noise,
-        lambda f: f"Missing readings: {words.number(f.counts['missing'])}.",
+        lambda f: f"Missing {_figure_of(f)}s: {words.number(f.counts['missing'])}.",
     ),
 )
 
@@ -209,6 +214,15 @@ CHANGED = (
         ),
     ),
     Said(
+        "series withheld",
+        lambda f: f.counted("series_withheld") > 0,
+        lambda f: (
+            f"{words.plural(f.counted('series_withheld'), 'series')} "
+            f"{'was' if f.counted('series_withheld') == 1 else 'were'} withheld: no group with "
+            f"{'it' if f.counted('series_withheld') == 1 else 'them'} keeps the rule."
+        ),
+    ),
+    Said(
         "alone",
         lambda f: f.counted("cells_alone") > 0,
         lambda f: (
@@ -218,10 +232,19 @@ CHANGED = (
     ),
     Said(
         "withheld",
-        lambda f: f.counted("cells_withheld") > 0,
+        lambda f: f.counted("cells_withheld") > 0 and not f.by_group,
         lambda f: (
             f"{words.plural(f.counted('cells_withheld'), 'reading')} "
             f"{'was' if f.counted('cells_withheld') == 1 else 'were'} withheld: too few subjects have one there."
+        ),
+    ),
+    Said(
+        # Methods count readings or means here; the counts of a release always have means.
+        "means withheld",
+        lambda f: f.counted("cells_withheld") > 0 and f.by_group and f.counts.get("missing", 0) > 0,
+        lambda f: (
+            f"{words.plural(f.counts['missing'], 'mean')} {'was' if f.counts['missing'] == 1 else 'were'} withheld: "
+            "too few subjects have a reading there."
         ),
     ),
 )

@@ -213,7 +213,7 @@ TELL = (
     ),
     Said(
         "missing people",
-        lambda f: f.counted("series_suppressed") > 0,
+        lambda f: f.counted("series_suppressed") + f.counted("series_withheld") > 0,
         lambda f: "Analysts: some subjects are missing, so totals and extremes are not those of the whole population.",
     ),
     Said(
