@@ -3,7 +3,10 @@
 import json
 import shutil
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shoal import Events, Reposition, publish
@@ -193,3 +196,14 @@ def test_who_shares_a_value_cannot_be_read_off_the_certificate(tmp_path):
 def test_attack_says_that_it_is_about_series(register, released, capsys):
     assert run(["attack", str(released), str(register), "--private", str(register.parent / "keep")]) == 2
     assert "this is a release of events" in capsys.readouterr().err
+
+
+def test_a_measure_without_a_figure_is_printed_as_such(tmp_path, monkeypatch, capsys):
+    """Queries about parts of a microsecond: none of the originals answers them."""
+    monkeypatch.chdir(tmp_path)
+    at = np.array(["2024-03-01T00:00:00.123456789"], dtype="datetime64[ns]") + np.arange(6)
+    columns = {"time": [0, 0, 0, 1, 1, 1], "x": [*"abcabc"], "age": at}
+    pq.write_table(pa.table(columns), "x.parquet")
+    words = ["--method", "reposition", "--l", "2", "--window", "2", "--time", "time", "--sensitive", "x"]
+    assert run(["anonymize", "x.parquet", *words, "--quasi", "age", "-o", "out"]) == 0
+    assert "no figure (" in capsys.readouterr().out

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from read.test_typed_columns import COLUMNS as TYPES
 from shoal import LDiversity, verify
 from shoal.cli.app import run
 from shoal.model import EventTables
@@ -488,6 +489,16 @@ class TestFolder:
         else:
             assert code == 2
             assert "File 1 in 'source' cannot be read: it is damaged" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("kind", ["durations", "bytes", "lists", "records"])
+    def test_parquet_with_columns_that_events_cannot_have(self, folder, capsys, kind):
+        (folder / "source").mkdir()
+        columns = {"time": [0] * 6, "x": [*"ababab"], "age": TYPES[kind]}
+        if kind == "durations":
+            columns["age"] = pa.array(range(6), pa.duration("s"))
+        pq.write_table(pa.table(columns), folder / "source" / "a.parquet")
+        assert run(["stream", "source", *METHOD, *COLUMNS, "-o", "out"]) == 2
+        assert "Column 'age' must hold text, numbers, dates or times in every Parquet file." in capsys.readouterr().err
 
     def test_a_file_that_comes_too_late_is_told(self, folder, capsys):
         write_files(folder / "source", "csv", 1, 2)

@@ -156,38 +156,6 @@ def test_parquet_with_times_beyond_the_clock(tmp_path):
             read_panel(tmp_path / f"{name}.parquet")
 
 
-@pytest.mark.parametrize(
-    ("kind", "ends"),
-    [
-        (pa.date32(), (-719_162, 2_932_896)),
-        (pa.date64(), (-719_162 * 86_400_000, 2_932_896 * 86_400_000)),
-        (pa.timestamp("s"), (-719_162 * 86_400, 2_932_897 * 86_400 - 1)),
-        (pa.timestamp("ms"), (-719_162 * 86_400_000, 2_932_897 * 86_400_000 - 1)),
-        (pa.timestamp("us", "UTC"), (-719_162 * 86_400_000_000, 2_932_897 * 86_400_000_000 - 1)),
-    ],
-    ids=str,
-)
-def test_typed_dates_outside_the_calendar_are_refused(kind, ends, tmp_path):
-    """Libraries end with an error when they write them out, or wrap around."""
-    bits = pa.int32() if kind == pa.date32() else pa.int64()
-    widest = 2 ** (bits.bit_width - 1) - 1
-
-    def table(extremes):
-        built = pa.array([0, *extremes, None], bits).view(kind)
-        columns = {"id": [ID, "b", "c", "d"], "time": [1] * 4, "value": [1.0, 2.0, 3.0, 4.0], "built": built}
-        return pa.table(columns)
-
-    settings = {"missing": "keep", "quasi": ["built"]}
-    assert read_panel(table(ends), **settings).n_series == 4
-    day = 86_400_000 if kind == pa.date64() else 1
-    for beyond in ((-widest, widest), (ends[0] - day, 0), (ends[1] + day, 0)):
-        with refused("A column has dates or times outside the years 1 to 9999"):
-            read_panel(table(beyond), **settings)
-    pq.write_table(table(beyond), tmp_path / "x.parquet")
-    with refused("outside the years"), Local() as engine:
-        read_panel(tmp_path / "x.parquet", **settings, engine=engine)
-
-
 def test_documents_within_limits(tmp_path, monkeypatch):
     path = tmp_path / "x"
     for make, read, pattern in (

@@ -265,4 +265,5 @@ def _sensitive(told: Told) -> str:
 
 def _score(told: Told, name: str = "information-loss") -> str:
     score = told.certificate["utility"][name]
-    return f"{score['value']:.3g} ({score['meaning']})"
+    value = score["value"]  # none if it is not finite
+    return f"{'no figure' if value is None else f'{value:.3g}'} ({score['meaning']})"

@@ -12,7 +12,7 @@ from shoal.errors import InputError
 from shoal.read.blocks import per_day
 from shoal.read.headings import groups_of
 from shoal.read.stamps import find_form
-from shoal.read.tables import SourceTable
+from shoal.read.tables import SourceTable, as_series
 
 
 def spread(table: SourceTable) -> SourceTable:
@@ -72,7 +72,7 @@ class _RowsOfArrays(SourceTable):
 
     def _rows(self, batch: list[Any]) -> pl.DataFrame:
         columns = {
-            f"{place}": _listed(array) if place in self._lists else pl.Series(pl.from_arrow(array))
+            f"{place}": _listed(array) if place in self._lists else as_series(array)
             for place, array in enumerate(batch)
         }
         counts = [columns[f"{place}"].list.len() for place in self._lists]

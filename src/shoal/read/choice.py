@@ -20,7 +20,7 @@ from shoal.read.recognition import MOST_COLUMNS, SAMPLE_ROWS, Recognised, Writin
 from shoal.read.series_columns import NAMING
 from shoal.read.stamps import find_form
 from shoal.read.subjects import are_channels, seen_unlike
-from shoal.read.tables import SourceTable, is_text
+from shoal.read.tables import SourceTable, as_series, is_text
 from shoal.read.time_reader import parse_times
 from shoal.read.understanding import TableShape
 
@@ -162,7 +162,7 @@ def _counts_time(array: Any) -> bool:
 
 def _comes_twice(table: SourceTable, time: Column) -> bool:
     """Whether some time of a table with a row per instant is printed twice."""
-    texts = [pl.Series(pl.from_arrow(batch)) for (batch,) in table.batches([time.position])]
+    texts = [as_series(batch) for (batch,) in table.batches([time.position])]
     return bool(texts) and pl.concat(texts).is_duplicated().any()
 
 

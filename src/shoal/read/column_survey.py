@@ -91,7 +91,11 @@ class ColumnSurvey:
         if pa.types.is_nested(array.type):
             self._given_up = True
             return
-        texts = _texts(array)
+        try:
+            texts = _texts(array)
+        except pa.ArrowException:  # bytes that are no text
+            self._given_up = True
+            return
         encoded = texts.dictionary_encode()
         if encoded.null_count:
             there = encoded.is_valid().to_numpy(zero_copy_only=False)

@@ -18,7 +18,7 @@ from shoal.read.missing import DropInstants, DropSeries, Fail, parse_missing
 from shoal.read.series import Spellings, as_array, read_names, read_values
 from shoal.read.sources import open_table
 from shoal.read.subjects import tell_events
-from shoal.read.tables import SourceTable, empty
+from shoal.read.tables import SourceTable, as_series, empty
 from shoal.read.time_reader import TimeReader
 
 
@@ -162,7 +162,7 @@ def _time_series(clock: TimeReader, instants: Any) -> pl.Series:
 
 
 def _plain_series(table: SourceTable, parts: list[Any]) -> pl.Series:
-    series = pl.Series(pl.from_arrow(pa.chunked_array(parts)))
+    series = as_series(pa.chunked_array(parts))
     if not table.untyped:
         return series
     entries = series.replace("", None).to_list()

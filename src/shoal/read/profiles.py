@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.read.headings import groups_of
 from shoal.read.stamps import ENOUGH, StampForm, find_form
+from shoal.read.tables import as_series
 from shoal.read.time_numbers import Stamps, find_day_count
 
 _MARKED = r"^[+-]?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)$"
@@ -123,7 +124,7 @@ class Profile:
 
 def texts_of(array: Any) -> pl.Series:
     """A column as stripped text; typed ones as they would be printed."""
-    series = pl.Series(pl.from_arrow(array)) if not isinstance(array, pl.Series) else array
+    series = array if isinstance(array, pl.Series) else as_series(array)
     if series.dtype.is_temporal() and series.dtype != pl.Duration:
         if series.dtype == pl.Date:
             series = series.dt.to_string("%Y-%m-%d")
@@ -137,7 +138,7 @@ def texts_of(array: Any) -> pl.Series:
                 else series.dt.to_string("%Y-%m-%dT%H:%M:%S%.6f")
             )
     elif series.dtype.is_float():
-        present = series.drop_nulls().drop_nans().to_numpy()
+        present = series.drop_nulls().drop_nans().to_numpy().astype(np.float64)
         whole = bool(len(present) and np.all(present == np.floor(present)) and np.abs(present).max() < 2**53)
         series = series.fill_nan(None)
         series = (series.cast(pl.Int64) if whole else series).cast(pl.String)

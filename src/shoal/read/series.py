@@ -37,8 +37,20 @@ def read_ids(array: Any, column: str) -> Any:
     try:
         texts = pc.cast(array, pa.large_string())
     except (pa.ArrowException, TypeError):
-        raise InputError(f"Column {column!r} holds neither text nor integers. Write identifiers as text.") from None
+        raise _not_ids(column) from None
     return _plain_names(texts)
+
+
+def encode_ids(array: Any, column: str) -> Any:
+    """Identifiers as a dictionary array."""
+    try:
+        return array.dictionary_encode()
+    except pa.ArrowException:  # nested entries
+        raise _not_ids(column) from None
+
+
+def _not_ids(column: str) -> InputError:
+    return InputError(f"Column {column!r} holds neither text nor integers. Write identifiers as text.")
 
 
 # Only such text can have another spelling: outside ASCII, with spaces or control characters at an end, or with a .0.

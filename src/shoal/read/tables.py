@@ -6,13 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.errors import InputError
+from shoal.errors import InputError, ParameterError
+from shoal.read.zones import find_zone
 
-_CALENDAR = (-719_162, 2_932_896)
-"""Days of the years 1 to 9999, counted from 1970."""
+_CALENDAR = ((-719_162, 1), (2_932_896, -1))
+"""The first and the last day of the years 1 to 9999, counted from 1970, and where the others are."""
+_MOST_DAYS = 9999 * 366
 _A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -99,28 +103,55 @@ def rows_per_batch(n_columns: int) -> int:
 def plain(arrays: Sequence[Any]) -> list[Any]:
     """The arrays without the wrappers of frame libraries: no dictionaries, extension types or views.
 
-    Dates and times outside the years 1 to 9999, which typed tables can hold, are refused.
+    Typed tables can hold times that there are none of, and zones of any name: both are refused.
     """
     unwrapped = [_unwrap(array) for array in arrays]
-    if any(beyond_calendar(array).any() for array in unwrapped if has_dates(array)):
-        raise InputError("A column has dates or times outside the years 1 to 9999. Correct them or remove the column.")
+    for array in filter(is_temporal, unwrapped):
+        if beyond_calendar(array).any():
+            raise InputError(
+                "A column has dates outside the years 1 to 9999, times outside a day, or durations of more than 9999 "
+                "years. Correct them or remove the column."
+            )
+        try:
+            find_zone(getattr(array.type, "tz", None) or "UTC")
+        except ParameterError:
+            raise InputError(
+                "A column has times in a zone that is not in the time zone database. Write them in UTC, or name the "
+                "zone as in Europe/Bratislava."
+            ) from None
     return unwrapped
 
 
-def has_dates(array: Any) -> bool:
-    """Whether a column holds dates, or times with a date."""
-    return bool(pa.types.is_date(array.type) or pa.types.is_timestamp(array.type))
+def is_temporal(array: Any) -> bool:
+    """Whether a column holds dates, times or durations."""
+    return bool(pa.types.is_temporal(array.type) and not pa.types.is_interval(array.type))
 
 
 def beyond_calendar(array: Any) -> NDArray[np.bool_]:
-    """Which dates or times are outside the years 1 to 9999: libraries end with an error at them, or wrap."""
-    days = pa.types.is_date32(array.type)
-    numbers = array.cast(pa.int32() if days else pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    unit = 1 if days else _A_DAY["ms" if pa.types.is_date64(array.type) else array.type.unit]
-    first, last = _CALENDAR
+    """Which dates are outside the years 1 to 9999, times outside a day, or durations longer than 9999 years.
+
+    Libraries fail at them, or wrap around.
+    """
+    kind = array.type
+    wide = kind.bit_width == 64
+    numbers = array.cast(pa.int64() if wide else pa.int32()).fill_null(0).to_numpy(zero_copy_only=False)
+    unit = 1 if pa.types.is_date32(kind) else _A_DAY[getattr(kind, "unit", "ms")]
+    if pa.types.is_time(kind):
+        first, last = 0, 0
+    elif pa.types.is_duration(kind):
+        first, last = -_MOST_DAYS, _MOST_DAYS
+    else:  # in a zone, clocks differ from UTC by less than a day
+        first, last = (end + inwards * (getattr(kind, "tz", None) is not None) for end, inwards in _CALENDAR)
     # Numbers of nanoseconds all lie inside, and the ends would not fit.
-    beyond: NDArray[np.bool_] = (numbers < max(first * unit, _LEAST)) | (numbers > min((last + 1) * unit - 1, _MOST))
-    return beyond
+    beyond = (numbers < max(first * unit, _LEAST)) | (numbers > min((last + 1) * unit - 1, _MOST))
+    return np.asarray(beyond, dtype=np.bool_)
+
+
+def as_series(array: Any) -> pl.Series:
+    """A column as polars knows it: times at a fixed offset, which it does not know, are in UTC."""
+    if (zone := getattr(array.type, "tz", None)) is not None and find_zone(zone).offset is not None:
+        array = array.cast(pa.timestamp(array.type.unit, "UTC"))
+    return pl.Series(pl.from_arrow(array))
 
 
 def _unwrap(array: Any) -> Any:
@@ -128,6 +159,10 @@ def _unwrap(array: Any) -> Any:
         if "uuid" in str(array.type):
             return pa.array([None if entry is None else str(entry) for entry in array.to_pylist()], pa.string())
         array = array.storage
+    if pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    if pa.types.is_decimal(array.type) and (array.type.bit_width != 128 or array.type.scale < 0):
+        array = array.cast(pa.string())  # polars has no such numbers
     if pa.types.is_dictionary(array.type):
         # pyarrow cannot take from a view, which polars exports: plain entries first.
         array = _unwrap(array.dictionary).take(array.indices)
@@ -135,6 +170,8 @@ def _unwrap(array: Any) -> Any:
         array = array.cast(pa.large_string())
     if pa.types.is_null(array.type):
         array = array.cast(pa.string())
+    if pa.types.is_interval(array.type):
+        array = pa.array([None if entry is None else str(entry) for entry in array.to_pylist()], pa.string())
     return array
 
 

@@ -58,6 +58,8 @@ def parse_times(texts: Any) -> TimeText:
 
 _COUNTED = ("n_rows", "n_missing", "n_integer", "n_twice", "n_never", "n_date_only", "_n_wrong")
 _LABEL = "zone "
+_FAR = 10**18
+"""Whole numbers from here on are no times: differences of two must fit."""
 
 
 class TimeReader:
@@ -157,11 +159,12 @@ class TimeReader:
             if n_present:
                 self.n_integer += n_present
                 self._first_integer = self.n_rows if self._first_integer is None else self._first_integer
-            if pa.types.is_uint64(kind):  # the upper half would turn negative
-                self._wrong(
-                    pc.greater(array, pa.scalar(2**63 - 1, pa.uint64())).fill_null(False).to_numpy(zero_copy_only=False)
-                )
-            return _fill(pc.cast(array, pa.int64(), safe=False))
+            numbers = _fill(pc.cast(array, pa.int64(), safe=False))
+            far = (numbers >= _FAR) | (numbers <= -_FAR)
+            if pa.types.is_uint64(kind):  # the upper half turned negative
+                far |= numbers < 0
+            self._wrong(far)
+            return np.where(far, 0, numbers)
         if pa.types.is_date(kind):
             self.n_date_only += n_present
             return self._place(_fill(pc.cast(array, pa.timestamp("us"))), n_present)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.read.columns import find_column
 from shoal.read.files import kind_of, read_header
-from shoal.read.tables import beyond_calendar, has_dates, plain
+from shoal.read.tables import as_series, beyond_calendar, is_temporal, is_text, plain
 from shoal.streams.blocks import Block, Position, Source, with_malformed
 from shoal.streams.stop_request import Stop
 
@@ -167,13 +167,19 @@ class Folder(Source):
             for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns):
                 batch.validate(full=True)  # Parquet does not ensure that text is UTF-8
                 malformed = np.zeros(len(batch), dtype=bool)
-                for column in filter(has_dates, batch.columns):
+                for column in filter(is_temporal, batch.columns):
                     malformed |= beyond_calendar(column)
                 good = batch.filter(pa.array(~malformed)) if malformed.any() else batch
                 yield with_malformed(self._frame(good.select(self._columns)), malformed), malformed
 
     def _frame(self, batch: Any) -> pl.DataFrame:
         columns = plain(batch.columns)
-        return pl.DataFrame(
-            [pl.Series(name, pl.from_arrow(column)) for name, column in zip(self._columns, columns, strict=True)]
-        )
+        return pl.DataFrame([_typed(name, column) for name, column in zip(self._columns, columns, strict=True)])
+
+
+def _typed(name: str, column: Any) -> pl.Series:
+    """A column of a Parquet file as polars knows it."""
+    kind = column.type
+    if not (is_text(column) or pa.types.is_primitive(kind) or pa.types.is_decimal(kind)) or pa.types.is_duration(kind):
+        raise InputError(f"Column {name!r} must hold text, numbers, dates or times in every Parquet file.")
+    return as_series(column).alias(name)

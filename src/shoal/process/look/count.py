@@ -19,7 +19,7 @@ from shoal.read.column_survey import ColumnSurvey
 from shoal.read.columns import Column, Placement
 from shoal.read.numbers import NumberColumn
 from shoal.read.profiles import USUAL_NULLS
-from shoal.read.series import read_ids
+from shoal.read.series import encode_ids, read_ids
 from shoal.read.subjects import seen_unlike
 from shoal.read.survey import SurveyCounter
 from shoal.read.tables import SourceTable, empty
@@ -118,7 +118,7 @@ class LongSource(MeterSource):
         """The rows as they are; a row without an identifier belongs to no meter."""
         n = len(self._numbers)
         for ids, times, *rest in self._table.batches(self._positions):
-            encoded = ids.dictionary_encode()
+            encoded = encode_ids(ids, self._id)
             meters = self._ids.of(encoded, read_ids(encoded.dictionary, self._id))
             values = [number.read(array) for number, array in zip(self._numbers, rest[:n], strict=True)]
             for array, numbers in zip(rest, values, strict=False):
