@@ -292,7 +292,7 @@ def test_a_day_out_of_order_is_refused():
     growing = begun()
     growing.push(day([1, 2, 10, 12], number=5))
     for late in (Panel(np.ones((4, 1)), ids=NAMES[:4], times=[3]), Panel(np.ones((4, 2)), ids=NAMES[:4], times=[5, 6])):
-        with pytest.raises(InputError, match="not after the last instant of the 2 stretch"):
+        with pytest.raises(InputError, match="not after the last instant of the stretches before it"):
             growing.push(late)
 
 
@@ -334,7 +334,7 @@ def test_nothing_can_be_taken_back_before_anything_was_pushed():
 
 
 def test_a_state_of_another_k_is_refused():
-    with pytest.raises(ParameterError, match=r"The state has k=2, the method has k=3. Give the same"):
+    with pytest.raises(ParameterError, match=r"The growing panel was started with k=2, not k=3. Use the same"):
         IncrementalMicroaggregation.restored(Microaggregation(k=3), *begun().state())
 
 
