@@ -265,7 +265,7 @@ def test_fresh_groups_each_day_break_what_the_growing_panel_keeps():
     assert SequenceAnonymity(5).check(kept).holds
     assert SequenceAnonymity(5).check(fresh).measured == 1
     whole = Panel(np.concatenate([panel.values for panel in days], axis=1))
-    told = Intersection(step=24, link="told")
+    told = Intersection(step=24, link="known")
     assert told.attack(whole, kept).fewest >= 5
     assert told.attack(whole, fresh).fewest == 1
 
