@@ -44,7 +44,7 @@ def room(n_each=3):
 def test_sensors_of_a_room_are_not_taken_for_people(how):
     n = len(how.get("value", range(27)))
     with refused(
-        rf"time column 'time' and {n} columns with readings, and some are called like sensors or measured quantities "
+        rf"time column 'time' and {n} columns with readings, and some are named like sensors or measured quantities "
         r"\(co.*If it is, say so with layout='wide'. If the columns are channels.*layout='long'.*name id= and every"
     ):
         read_panel(room(), **how)
