@@ -237,7 +237,7 @@ def on_risk(results: Results) -> list[Answer]:
     inside = [highest[name] <= 1 / levels[name] + 1e-12 for name in names]
     return [
         Answer(
-            "Is the chance to infer a published event's value at most 1/l?",
+            "Is the chance of inferring a published event's value at most 1/l?",
             yes_no(all(inside)),
             "The adversary knows quasi-identifiers and time; highest chance over all people whom a published event "
             "could belong to: "

@@ -230,7 +230,7 @@ def invariance(stream: Stream, folder: Path, seed: int) -> list[str]:
         lines.append(
             f"| {name} | {figures['published'] / len(events):.1%} | {reasons} | "
             f"{MInvariance(2).check(candidate).outcome} | {risk.n_targets:,} | {risk.success:.3f} | {risk.alone:.3f} | "
-            f"{risk.baseline:.3f} | {risk.n_told} |"
+            f"{risk.baseline:.3f} | {risk.n_certain} |"
         )
         print(lines[-1], flush=True)
     return lines

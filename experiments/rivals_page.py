@@ -55,12 +55,12 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], seconds: f
         'makes 16 households at most. Of the rules of aggregation the fourth, "10", is listed but left out where '
         "methods are compared.",
         undertrained(rows),
-        "**linked** is the highest chance to find a household's own series by five readings, daily totals or another "
-        "period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what `copies` "
-        "and `completion` find beyond the control. **member** is the advantage in inferring who is behind the table, "
-        "from every reading: 0 if guessing does as well, 1 if everyone is identified; in brackets the 95 % interval. "
-        "*found* is the highest of the first three. **shadows** is the same advantage for an adversary who knows "
-        f"nobody's membership, but knows the method and runs it on {shadows} other selections of people; it is "
+        "**linked** is the highest chance of finding a household's own series by five readings, daily totals or "
+        "another period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what "
+        "`copies` and `completion` find beyond the control. **member** is the advantage in inferring who is behind the "
+        "table, from every reading: 0 if guessing does as well, 1 if everyone is identified; in brackets the 95 % "
+        "interval. *found* is the highest of the first three. **shadows** is the same advantage for an adversary who "
+        f"knows nobody's membership, but knows the method and runs it on {shadows} other selections of people; it is "
         "measured for methods of Shoal that publish values. Training a generator so often takes too long here, so "
         "tables are compared by *member*, which all of them have.",
         "Measures: "

@@ -28,6 +28,7 @@ import pytest
 
 import shoal
 from shoal.cli.app import run
+from studio.running import CHROMIUM, browser
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -239,13 +240,23 @@ class TestTheSite:
         assert "| `guarantees` |" in made["reference/certificate.md"]
 
     @pytest.mark.soak
-    def test_it_builds_without_a_warning_and_loads_nothing_from_elsewhere(self, tmp_path):
+    def test_it_builds_without_a_warning_loads_nothing_from_elsewhere_and_searches_from_a_folder(self, tmp_path):
         command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "docs"), "NO_MKDOCS_2_WARNING": "1"}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         outside = re.compile(r"<(?:script|img|link|iframe)[^>]+(?:src|href)=\"https?://")
         assert not [page.name for page in tmp_path.rglob("*.html") if outside.search(page.read_text(encoding="utf-8"))]
+        assert not list(tmp_path.rglob("*.pyc"))
+        if CHROMIUM is None:
+            return
+        with browser() as opened:
+            page = opened.new_page(viewport={"width": 1280, "height": 800})
+            page.goto((tmp_path / "methods" / "kp.html").as_uri())
+            page.locator(".md-search__input").click()
+            page.keyboard.type("reposition")
+            page.locator(".md-search-result__link").first.wait_for()
+            assert "/reposition.html" in page.locator(".md-search-result__link").first.get_attribute("href")
 
 
 class TestThePicturesOfTheArchitecture:

@@ -1,4 +1,4 @@
-"""What can go wrong, by whose fault.
+"""What can go wrong, and whose fault it is.
 
 Every message says what was asked, what was found and the way out. It may name columns, counts and positions, never a
 value or an identifier of the data: messages end up in logs, and logs travel.

@@ -133,7 +133,7 @@ def test_the_same_groups_twice_tell_nothing_new():
 def test_looking_by_totals_finds_less_than_being_told():
     panel = households()
     releases = [averaged(4), averaged(4, features="standardized")]
-    told, totals = (Intersection(link).attack(panel, releases) for link in ("told", "totals"))
+    told, totals = (Intersection(link).attack(panel, releases) for link in ("known", "totals"))
     assert totals.baseline < totals.success < told.success
     assert totals.success > max(totals.alone)
 
@@ -156,7 +156,7 @@ def test_refusals():
         Intersection().attack(panel, [])
     with pytest.raises(ParameterError, match="one entry for each of the 2 releases"):
         Intersection().attack(panel, [panel, panel], rows=[[0, 1]])
-    with pytest.raises(ParameterError, match="link must be one of told, totals"):
+    with pytest.raises(ParameterError, match="link must be one of known, totals"):
         Intersection("guessed")
     with pytest.raises(ParameterError, match="names must be one of fresh, keyed"):
         Intersection(names="random")

@@ -62,7 +62,7 @@ def test_two_groups_with_one_value_in_common_tell_it():
         {"time": [0, 0, 1, 1], "group": [0] * 4, "result": ["a", "b", "a", "c"], "count": [1, 1, 1, 1]}
     )
     risk = Republication().attack(events, EventTables(records, counts, ("age",), "result"))
-    assert (risk.n_targets, risk.success, risk.alone, risk.n_told) == (1, 1.0, 0.5, 1)
+    assert (risk.n_targets, risk.success, risk.alone, risk.n_certain) == (1, 1.0, 0.5, 1)
     assert risk.worst == (0,)
 
 
@@ -73,8 +73,8 @@ def test_invariant_groups_withstand_it():
     events = Events(frame, sensitive="result", quasi=["age"], subject="person")
     usual, kept = (Reposition(l=2, window=1, m=m, seed=1).anonymize(events) for m in (None, 3))
     alone, together = (Republication().attack(events, candidate.published) for candidate in (usual, kept))
-    assert alone.n_told > 0
-    assert together.n_told == 0
+    assert alone.n_certain > 0
+    assert together.n_certain == 0
     assert together.highest < 1.0
 
 

@@ -200,7 +200,7 @@ def test_too_few_for_a_group_are_told_and_wait(capsys):
         "releases         0",
         "published        0 series in 0 groups",
         "waiting          2 series",
-        "without release  1 stretch(es) could not be published at all",
+        "without release  1 stretch could not be published at all",
     ]
     add_day(1, meters(0, 3))
     assert figures(capsys)["written"] == 1
@@ -232,7 +232,10 @@ def test_the_publisher_reads_what_is_empty_dominated_and_was_done_by_reading_and
     assert grow("--title", "Meters of a town") == 0
     told = capsys.readouterr()
     assert "0.csv: Exact repeats taken once: 1." in told.err
-    assert "empty      9 of 18 values in 3: fewer than k subjects" in told.out
+    assert (
+        "empty      9 of 18 values in 3: fewer than k subjects of their group have a reading there. With --join"
+        in told.out
+    )
     assert "warning    0" in told.out
     assert "mostly one subject's" in told.out
     certificate = load_release("out/3").certificate
@@ -263,6 +266,14 @@ def test_a_day_that_came_with_other_readings_before_is_refused(capsys):
     add_day(1, meters(0, 14))
     refusal(capsys, "those of stretch 2, which came with other readings", grow())
     assert contents(Path("out")) == before
+
+
+def test_a_part_of_a_published_day_is_refused_for_being_late(capsys):
+    write_days(Path("days"))
+    grow()
+    table = Path("days/2.csv").read_text().splitlines()
+    Path("days/3.csv").write_text("\n".join(line for line in table if not line.split(",")[1].startswith("8")) + "\n")
+    refusal(capsys, "only moves forward in time: leave out what comes late", grow())
 
 
 def test_a_day_that_comes_late_is_refused(capsys):
@@ -296,7 +307,9 @@ def test_other_settings_than_it_was_begun_with_are_refused(capsys, options, word
 def test_another_k_is_refused(capsys):
     write_days(Path("days"), n_days=1)
     grow()
-    refusal(capsys, "The state has k=3, the method has k=4", grow(method=[GROW[0], "4", *GROW[2:]]))
+    refusal(
+        capsys, "The growing panel was started with k=3, not k=4. Use the same", grow(method=[GROW[0], "4", *GROW[2:]])
+    )
 
 
 def test_a_lost_or_exchanged_key_is_refused(capsys):
@@ -472,7 +485,7 @@ def test_a_place_that_is_taken_is_refused_before_anything_is_announced(capsys):
     write_days(Path("days"), n_days=1)
     Path("out/0").mkdir(parents=True)
     Path("out/0/something").write_text("x")
-    refusal(capsys, "exists. Choose another folder", grow())
+    refusal(capsys, "exists, and is not a release of this growing panel. Move it away, or choose", grow())
     assert Path("out/0/something").exists()
 
 
@@ -623,7 +636,7 @@ def test_releases_under_nlk_anonymity_that_are_fine_alone_are_found_together(cap
 def test_the_method_of_a_growing_panel_stays_the_same(capsys):
     write_days(Path("days"), n_days=1)
     grow()
-    refusal(capsys, "was started with --method microaggregation. Give the same", grow(method=NLK_OPTIONS))
+    refusal(capsys, "was started with --method microaggregation. Use the same", grow(method=NLK_OPTIONS))
     refusal(
         capsys, "--spare is not an option of a growing panel with --method nlk", grow("--spare", 1, method=NLK_OPTIONS)
     )

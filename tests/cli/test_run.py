@@ -97,7 +97,7 @@ def test_of_few_subjects_the_figures_are_on_the_screen_and_not_in_the_release(fo
     assert (certificate["utility"], certificate["risk"], "process" in certificate["figures"]) == ({}, {}, False)
     page = (folder / "out" / "report.html").read_text()
     assert "What was tried" not in page
-    assert "Risk, utility and curves of the originals are left out" in page
+    assert "Figures of risk and utility and curves of the originals are left out" in page
     assert "Not stated" in page
     own = ["report", "out", "--for", "publisher", "-o", "own.html"]
     assert run([*own, "--private", "private"]) == 0

@@ -136,7 +136,7 @@ def test_an_engine_tells_that_readings_only_grow(local, tmp_path):
     long_frame().with_columns(pl.col("value").cum_sum().over("id")).write_parquet(tmp_path / "x.parquet")
     found = local.read_panel(tmp_path / "x.parquet")
     assert_same(found, read_panel(tmp_path / "x.parquet"))
-    assert "readings only grow" in found.origin.told[-1]
+    assert "readings only grow" in found.origin.notes[-1]
 
 
 def test_frames_queries_and_sheets(local, tmp_path):

@@ -241,8 +241,8 @@ def test_a_search_over_methods_is_a_table_a_plot_and_an_index_as_well(frame):
 
 def test_a_search_that_finds_nothing_says_what_would_have_to_give(frame):
     frontier = shoal.search(frame, k=[3], risk=0.001, knows={"points": 3})
-    assert repr(frontier) == "Frontier(1 points, none chosen)"
-    with pytest.raises(GuaranteeNotMetError, match="None of 1 points meets both limits"):
+    assert repr(frontier) == "Frontier(1 point, none chosen)"
+    with pytest.raises(GuaranteeNotMetError, match="The only point does not meet both limits"):
         frontier.result  # noqa: B018
     assert frontier.plot().data
     refused = shoal.search(frame, k=[100], knows={"points": 3})

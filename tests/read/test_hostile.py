@@ -215,14 +215,14 @@ def test_lines_that_are_not_rows_are_counted_over_all_files(tmp_path, monkeypatc
         )
     panel = read_panel(str(tmp_path / "*.csv"), missing="keep")
     assert panel.origin.reading["lines_skipped"] == 4
-    assert any(note.startswith("4 lines are not read as rows") for note in panel.origin.told)
+    assert any(note.startswith("4 lines are not read as rows") for note in panel.origin.notes)
     assert "Mustermann" not in str(panel.origin)
 
 
 def test_one_line_that_is_no_row_is_named_in_the_singular(tmp_path):
     rows = [f"{name};{day:02}.01.2024 {hour:02}:00;1,5" for name in "AB" for day in range(1, 9) for hour in range(10)]
     (tmp_path / "x.csv").write_text("\n".join(["meter;time;kwh", *rows, "Mustermann 4711", ""]))
-    told = read_panel(str(tmp_path / "x.csv"), missing="keep").origin.told
+    told = read_panel(str(tmp_path / "x.csv"), missing="keep").origin.notes
     assert "1 line is not read as rows: headings, footers, incomplete rows" in told
 
 

@@ -57,7 +57,7 @@ def test_days_on_which_the_clock_changes_are_left_out_and_counted():
     assert [name.split(" ")[1] for name in panel.ids] == ["2024-10-28"] * 2
     assert panel.origin.reading["parts_clock_changed"] == 1
     assert panel.origin.reading["split"] == "day"
-    assert panel.origin.told[-1] == ("each series is split into 1 day; left out: 1 day on which the clock is changed")
+    assert panel.origin.notes[-1] == ("each series is split into 1 day; left out: 1 day on which the clock is changed")
     assert panel.times[[0, -1]].astype(str).tolist() == ["1970-01-01T00:00:00.000000", "1970-01-01T23:30:00.000000"]
 
 

@@ -76,6 +76,6 @@ def test_a_total_beside_meters_is_no_subject_even_if_each_column_is_said_to_be_o
 def test_a_series_called_a_total_is_told(tmp_path):
     path = tmp_path / "long.csv"
     path.write_text("id,time,value\n" + "".join(f"{m},{t},1.5\n" for m in ("a", "b", "Total") for t in range(3)))
-    assert any("1 series is called like a total of others" in line for line in read_panel(path).origin.told)
+    assert any("1 series is named like a total of others" in line for line in read_panel(path).origin.notes)
     path.write_text("id,time,value\n" + "".join(f"{m},{t},1.5\n" for m in ("a", "b", "Totals Ltd") for t in range(3)))
-    assert not any("total" in line for line in read_panel(path).origin.told)
+    assert not any("total" in line for line in read_panel(path).origin.notes)

@@ -40,7 +40,7 @@ def test_as_many_subjects_count_for_k_as_in_the_ledger(subjects, batch_cells):
             assert len(np.unique(entries.subjects)) == len(set(candidate.private.original.subject_codes.tolist()))
     n_changed = len({s for s in subjects if s not in different})
     n_merged = len(set(subjects)) - len(different)
-    said = panel.origin.told[1:]
+    said = panel.origin.notes[1:]
     assert bool(said) == bool(n_changed)
     if said:
         assert said[0].startswith(f"{n_changed} spelling")
@@ -61,7 +61,7 @@ def test_two_spellings_of_an_id_are_one_series():
     panel = read_panel(table)
     assert panel.ids.tolist() == ["ann", "bob"]
     assert panel.values.tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert panel.origin.told == (
+    assert panel.origin.notes == (
         "4 rows read as 2 series of 2 subjects (column 'id')",
         "1 spelling in column 'id' changed on reading (spaces at the ends, invisible characters, accents as separate "
         "characters, the .0 of a number); 1 of them names what another spelling names as well",
@@ -80,7 +80,7 @@ def test_a_series_whose_subject_is_spelt_in_two_ways_has_one():
 
 
 def test_names_in_plain_spelling_are_not_mentioned():
-    assert len(read_panel(long_of(["ann", "bob", "Zo\u00eb", "007", "7"])).origin.told) == 1
+    assert len(read_panel(long_of(["ann", "bob", "Zo\u00eb", "007", "7"])).origin.notes) == 1
 
 
 def test_a_panel_counts_subjects_in_one_spelling_and_refuses_ids_that_are_one():
@@ -93,8 +93,8 @@ def test_ids_of_events_have_one_spelling():
     table = pl.DataFrame({"time": [0, 0, 1], "who": ["ann", "ann ", "bob"], "result": ["no", "yes", "no"]})
     events = read_events(table, sensitive="result", id="who")
     assert events.frame["who"].to_list() == ["ann", "ann", "bob"]
-    assert events.origin.told[0] == "3 rows read as 3 events, each counted as a subject of its own"
-    assert events.origin.told[1].startswith("1 spelling in column 'who' changed on reading")
+    assert events.origin.notes[0] == "3 rows read as 3 events, each counted as a subject of its own"
+    assert events.origin.notes[1].startswith("1 spelling in column 'who' changed on reading")
 
 
 def test_characters_that_nobody_sees_tell_nobody_apart():
@@ -113,11 +113,11 @@ TOLD_OF_VALUES = (
 def test_sensitive_values_have_one_spelling():
     events = read_events(pl.DataFrame({"time": [0] * 6, "ill": SPELT}), sensitive="ill")
     assert events.frame["ill"].to_list() == ["flu", "flu", "flu", "Flu", "gout", "gout"]
-    assert events.origin.told[1:] == TOLD_OF_VALUES
+    assert events.origin.notes[1:] == TOLD_OF_VALUES
     table = pl.DataFrame({"id": list("abcdef"), "ill": SPELT, "time": [0] * 6, "value": [1.0] * 6})
     panel = read_panel(table, sensitive="ill")
     assert panel.sensitive["ill"].tolist() == ["flu", "flu", "flu", "Flu", "gout", "gout"]
-    assert panel.origin.told[1:] == TOLD_OF_VALUES
+    assert panel.origin.notes[1:] == TOLD_OF_VALUES
 
 
 def test_sensitive_numbers_stay_as_they_are(tmp_path):
@@ -125,4 +125,4 @@ def test_sensitive_numbers_stay_as_they_are(tmp_path):
     events = read_events(tmp_path / "x.csv", sensitive="dose")
     assert events.frame["dose"].to_list() == [1.0, 2.0]
     assert events.frame["dose"].dtype == pl.Float64
-    assert len(events.origin.told) == 1
+    assert len(events.origin.notes) == 1

@@ -44,12 +44,12 @@ def room(n_each=3):
 def test_sensors_of_a_room_are_not_taken_for_people(how):
     n = len(how.get("value", range(27)))
     with refused(
-        rf"time column 'time' and {n} columns with readings, and some are called like sensors or measured quantities "
+        rf"time column 'time' and {n} columns with readings, and some are named like sensors or measured quantities "
         r"\(co.*If it is, say so with layout='wide'. If the columns are channels.*layout='long'.*name id= and every"
     ):
         read_panel(room(), **how)
     panel = read_panel(room(), layout="wide", **how)
-    assert panel.origin.told == (f"{n} columns read as {n} subjects",)
+    assert panel.origin.notes == (f"{n} columns read as {n} subjects",)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_one_quantity_of_many_is_read(pattern):
     table = wide({pattern.format(i): 0.2 + 0.01 * i for i in range(60)})
     panel = read_panel(table)
     assert panel.n_subjects == 60
-    assert panel.origin.told == ("60 columns read as 60 subjects",)
+    assert panel.origin.notes == ("60 columns read as 60 subjects",)
 
 
 PEOPLE = ["Anna Alpha", "Bert Beta", "Cleo Gamma", "Dora Delta"]
@@ -148,10 +148,10 @@ def test_columns_beside_a_time_are_one_thing_in_every_spelling(tmp_path, how):
     assert (wide.n_subjects, wide.n_channels, long.n_subjects, long.n_channels) == (4, 1, 1, 4)
     assert sorted(wide.ids) == sorted(long.channels) == PEOPLE
     assert np.array_equal(np.sort(wide.values[:, :, None], axis=0), np.sort(long.values.T, axis=0))
-    assert not any(part in str(long.origin.told) for name in PEOPLE for part in name.split())
+    assert not any(part in str(long.origin.notes) for name in PEOPLE for part in name.split())
     meters = read_panel(write(tmp_path, METERS, how))
     assert (meters.n_subjects, meters.n_channels) == (4, 1)
-    assert "4 columns read as 4 subjects" in meters.origin.told
+    assert "4 columns read as 4 subjects" in meters.origin.notes
     assert list(read_panel(write(tmp_path, [*METERS, "Total"], how)).ids) == METERS
     quantities = read_panel(write(tmp_path, QUANTITIES, how))
     assert (quantities.n_subjects, list(quantities.channels)) == (1, QUANTITIES)
@@ -161,7 +161,7 @@ def test_names_beside_a_unit_are_not_printed():
     people = wide({"Anna kWh": 1.0, "Bert kWh": 1.0, "Import kWh": 1.0}, n=48)
     people = people.with_columns(time=pl.Series([f"2024-05-{1 + n // 24:02d} {n % 24:02d}:00" for n in range(48)]))
     look = shoal.look(people)
-    for text in (repr(look), look.to_json(), str(read_panel(people).origin.told)):
+    for text in (repr(look), look.to_json(), str(read_panel(people).origin.notes)):
         assert "Import kWh" in text
         assert not any(name in text for name in ("Anna", "Bert"))
 
@@ -208,11 +208,11 @@ def test_every_layout_says_what_a_subject_is():
         (read_panel(np.ones((3, 4))), "3 rows of an array read as 3 subjects"),
     ]
     for panel, sentence in told:
-        assert panel.origin.told == (sentence,)
+        assert panel.origin.notes == (sentence,)
 
 
 def test_series_that_are_dropped_were_read_all_the_same():
     table = wide({f"m{i}": 1.0 for i in range(5)}).with_columns(m1=pl.when(pl.col("time") > 0).then(pl.col("m1")))
     panel = read_panel(table, missing="drop-series")
     assert panel.n_subjects == 4
-    assert panel.origin.told == ("5 columns read as 5 subjects",)
+    assert panel.origin.notes == ("5 columns read as 5 subjects",)

@@ -39,7 +39,7 @@ def test_rows_without_a_time_are_left_out_and_counted(missing, as_text, tmp_path
     table = TABLE if as_text else TABLE.with_columns(pl.col("time").str.to_datetime("%Y-%m-%d %H:%M"))
     events = read_events(table, missing=missing, subject="person", **COLUMNS)
     assert len(events) == 4
-    assert "1 of 5 rows have no time and are left out" in events.origin.told
+    assert "1 of 5 rows have no time and are left out" in events.origin.notes
     table.write_csv(tmp_path / "events.csv")
     assert len(read_events(tmp_path / "events.csv", missing=missing, **COLUMNS)) == 4
 
@@ -56,5 +56,5 @@ def test_subjects_are_read_told_and_counted():
     events = read_events(TABLE.drop_nulls(), subject="person", every="30d", **COLUMNS)
     assert events.subject == "person"
     assert events.n_repeated == 2
-    assert events.origin.told[0] == "4 rows read as 4 events, of the subjects that a column names"
+    assert events.origin.notes[0] == "4 rows read as 4 events, of the subjects that a column names"
     assert read_events(TABLE.drop_nulls(), **COLUMNS).n_repeated == 0

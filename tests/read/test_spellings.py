@@ -227,7 +227,7 @@ def test_settings_overrule_what_was_found(tmp_path):
     )
     found = read_panel(tmp_path / "x.csv", missing="keep")
     assert found.times[0] == np.datetime64("2024-03-01T00:00")
-    assert "times are ends" in found.origin.told[1]
+    assert "times are ends" in found.origin.notes[1]
     assert found.origin.reading["interval"] == "end"
     given_ = read_panel(
         tmp_path / "x.csv", missing="keep", time_format="%m/%d/%Y %H:%M", interval="start", null="x", decimal=","
@@ -241,7 +241,7 @@ def test_registers_are_kept_and_told_and_differenced_on_request(tmp_path):
     lines = [f"a,2024-01-{1 + n // 24:02d} {n % 24:02d}:00,{100 + n * n % 7 + 9 * n}" for n in range(40)]
     (tmp_path / "x.csv").write_text("\n".join(["meter,time,kWh", *lines]))
     panel = read_panel(tmp_path / "x.csv", id="meter", value="kWh")
-    assert any("readings only grow" in text for text in panel.origin.told)
+    assert any("readings only grow" in text for text in panel.origin.notes)
     used = read_panel(tmp_path / "x.csv", id="meter", value="kWh", register="difference")
     np.testing.assert_array_equal(used.values, np.diff(panel.values))
 

@@ -114,7 +114,7 @@ class TestIdentifiers:
         panel = small_panel(
             values=np.ones((14, 6, 2)), channels=["meter-3", "other"], ids=[f"meter_{i}" for i in range(14)]
         )
-        refused(Microaggregation(k=K).anonymize(panel), tmp_path, r"1 column\(s\) are called like one", format="csv")
+        refused(Microaggregation(k=K).anonymize(panel), tmp_path, r"1 column\(s\) are named like one", format="csv")
 
     def test_an_identifier_in_the_metadata_of_a_file(self, tmp_path, candidate, monkeypatch):
         spoil_parquet(monkeypatch, {"owner": "of meter-3, indeed"})

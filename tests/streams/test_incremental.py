@@ -265,7 +265,7 @@ def test_fresh_groups_each_day_break_what_the_growing_panel_keeps():
     assert SequenceAnonymity(5).check(kept).holds
     assert SequenceAnonymity(5).check(fresh).measured == 1
     whole = Panel(np.concatenate([panel.values for panel in days], axis=1))
-    told = Intersection(step=24, link="told")
+    told = Intersection(step=24, link="known")
     assert told.attack(whole, kept).fewest >= 5
     assert told.attack(whole, fresh).fewest == 1
 
@@ -292,7 +292,7 @@ def test_a_day_out_of_order_is_refused():
     growing = begun()
     growing.push(day([1, 2, 10, 12], number=5))
     for late in (Panel(np.ones((4, 1)), ids=NAMES[:4], times=[3]), Panel(np.ones((4, 2)), ids=NAMES[:4], times=[5, 6])):
-        with pytest.raises(InputError, match="not after the last instant of the 2 stretch"):
+        with pytest.raises(InputError, match="not after the last instant of the stretches before it"):
             growing.push(late)
 
 
@@ -334,7 +334,7 @@ def test_nothing_can_be_taken_back_before_anything_was_pushed():
 
 
 def test_a_state_of_another_k_is_refused():
-    with pytest.raises(ParameterError, match=r"The state has k=2, the method has k=3. Give the same"):
+    with pytest.raises(ParameterError, match=r"The growing panel was started with k=2, not k=3. Use the same"):
         IncrementalMicroaggregation.restored(Microaggregation(k=3), *begun().state())
 
 

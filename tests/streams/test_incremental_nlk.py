@@ -163,7 +163,7 @@ def test_a_series_that_changes_hands_is_refused():
 
 def test_a_state_of_another_promise_is_refused():
     growing = IncrementalNLK(NLK(n=1, l=3, k=2))
-    with pytest.raises(ParameterError, match=r"The state has l=3, the method has l=4. Give the same"):
+    with pytest.raises(ParameterError, match=r"The growing panel was started with l=3, not l=4. Use the same"):
         IncrementalNLK.restored(NLK(n=1, l=4, k=2), *growing.state())
 
 

@@ -38,7 +38,7 @@ class DenoisingRisk(LinkRisk):
 
 @dataclass(frozen=True)
 class Denoising(SeriesAttack[DenoisingRisk]):
-    """The chance to find a target's published series by a few readings, after noise was filtered out of the release.
+    """The chance of finding a target's published series from a few readings, after filtering noise out of the release.
 
     Series have much in common; noise does not. The adversary decomposes the release into principal components, keeps
     those above what noise alone would produce, and weights everything by its share of signal (Wiener filter); then it
@@ -71,7 +71,9 @@ class Denoising(SeriesAttack[DenoisingRisk]):
     """
 
     name: ClassVar[str] = "denoising"
-    meaning: ClassVar[str] = "chance to find a target's published series by a few readings once noise is filtered out"
+    meaning: ClassVar[str] = (
+        "chance of finding a target's published series from a few readings once noise is filtered out"
+    )
     called: ClassVar[str] = "a few readings, and how to filter noise"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"singling out": "success"}
@@ -104,7 +106,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
         return DenoisingFindings(after, before, n_components)
 
     def risk(self, findings: DenoisingFindings) -> DenoisingRisk:
-        """The chance to find a target's own published series, and what filtering adds to it."""
+        """The chance of finding a target's own published series, and what filtering adds to it."""
         after, before = self._link.risk(findings.after), self._link.risk(findings.before)
         figures = {field.name: getattr(after, field.name) for field in fields(LinkRisk)}
         found, _, guessing = after.sentence.rpartition("; ")

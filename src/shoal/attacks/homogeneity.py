@@ -65,7 +65,7 @@ class HomogeneityRisk(Risk):
 
 @dataclass(frozen=True)
 class Homogeneity(EventAttack[HomogeneityRisk]):
-    """The chance to learn the sensitive value of an event from its quasi-identifiers and its time.
+    """The chance of learning the sensitive value of an event from its quasi-identifiers and its time.
 
     The adversary collects the published events that the target could be: those of the target's snapshot and of the
     `window` - 1 snapshots after it, as an event may have been moved, whose quasi-identifiers are the target's or cover
@@ -97,7 +97,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
     """
 
     name: ClassVar[str] = "homogeneity"
-    meaning: ClassVar[str] = "chance to learn the sensitive value of an event from its quasi-identifiers and time"
+    meaning: ClassVar[str] = "chance of learning the sensitive value of an event from its quasi-identifiers and time"
     knows: ClassVar[str] = "The quasi-identifiers and the time of every target's event."
 
     def find(self, original: Events, published: EventTables) -> HomogeneityFindings:  # type: ignore[override]
@@ -114,7 +114,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
         return HomogeneityFindings(after, np.where(matched, after, suppressed), matched, before, baseline)
 
     def risk(self, findings: HomogeneityFindings) -> HomogeneityRisk:
-        """The chance to learn a sensitive value, on average and at most."""
+        """The chance of learning a sensitive value, on average and at most."""
         chances, matched, before = findings.chances, findings.matched, findings.before
         mean, chance = float(chances.mean()), float(findings.baseline.mean())
         return HomogeneityRisk(
@@ -212,7 +212,7 @@ def _targets(original: Events, window: int, instants: pl.Series) -> Iterator[pl.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HomogeneityFindings(Findings):
-    """For every event, the chance to learn its value. Events are not sharded."""
+    """For every event, the chance of learning its value. Events are not sharded."""
 
     after: NDArray[np.float64]
     """From published events that it could be; 0 if there is none."""

@@ -40,7 +40,7 @@ class IntersectionRisk(Risk):
 
 @dataclass(frozen=True)
 class Intersection(Attack[IntersectionRisk]):
-    """The chance to distinguish a subject from others by combining several releases.
+    """The chance of distinguishing a subject from others by combining several releases.
 
     In every release a target has candidates: the subjects whose published series cannot be distinguished from its own.
     The person behind the target's series must be a candidate in all releases:
@@ -60,7 +60,7 @@ class Intersection(Attack[IntersectionRisk]):
     Parameters
     ----------
     link
-        "told": the adversary knows which series are the target's; the cautious figure. "totals": it looks for the
+        "known": the adversary knows which series are the target's; the cautious figure. "totals": it looks for the
         nearest series by totals, as `KnownTotals` does.
     names
         "fresh": every release has its own names. "keyed": names are made with one key, and the releases are joined.
@@ -85,20 +85,20 @@ class Intersection(Attack[IntersectionRisk]):
     """
 
     name: ClassVar[str] = "intersection"
-    meaning: ClassVar[str] = "chance to tell a subject from others by several releases together"
+    meaning: ClassVar[str] = "chance of distinguishing a subject from others by combining several releases"
     against: ClassVar[str] = "releases"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     control: ClassVar[str] = "is what the best of the releases gives alone"
     unfit: ClassVar[str] = "it needs several releases; give release.ledger, which tries them together"
 
-    link: Literal["told", "totals"] = "told"
+    link: Literal["known", "totals"] = "known"
     names: Literal["fresh", "keyed"] = "fresh"
     step: Step = "day"
     n_targets: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_choice("link", self.link, ("told", "totals"))
+        check_choice("link", self.link, ("known", "totals"))
         check_choice("names", self.names, ("fresh", "keyed"))
         check_step(self.step)
         check_targets(self.n_targets, self.seed)
@@ -107,7 +107,7 @@ class Intersection(Attack[IntersectionRisk]):
     def knows(self) -> str:
         """What the adversary holds."""
         where = "one release, and by its name in all" if self.names == "keyed" else "every release"
-        told = f"Which series is the target's in {where}" if self.link == "told" else step_words(self.step)
+        told = f"Which series is the target's in {where}" if self.link == "known" else step_words(self.step)
         return f"{told[0].upper()}{told[1:]}, and who is behind the others."
 
     def find(
@@ -154,7 +154,7 @@ class Intersection(Attack[IntersectionRisk]):
         return IntersectionFindings(truth.targets, left.sum(axis=1), left[mine], tuple(alone), original.n_subjects)
 
     def risk(self, findings: IntersectionFindings) -> IntersectionRisk:
-        """The chance to distinguish a target from all others."""
+        """The chance of distinguishing a target from all others."""
         left, own, alone = findings.left, findings.own, findings.alone
         chance = np.where(own, 1.0 / np.maximum(left, 1), 0.0)
         n, success = len(chance), float(chance.mean())
@@ -200,7 +200,7 @@ class Intersection(Attack[IntersectionRisk]):
         carries = np.zeros((int(classes.max()) + 1, original.n_subjects), dtype=np.bool_)
         real = known.owners >= 0
         carries[classes[real], known.owners[real]] = True
-        if self.link == "told":
+        if self.link == "known":
             which = np.zeros((len(truth.targets), len(carries)), dtype=np.bool_)
             which[:] = carries[:, truth.of_targets].T
         else:
@@ -218,7 +218,7 @@ class Intersection(Attack[IntersectionRisk]):
         carries = np.zeros((int(joined.classes.max()) + 1, original.n_subjects), dtype=np.bool_)
         carries[joined.classes[published], truth.subjects[published]] = True
         which = np.zeros((len(truth.targets), len(carries)), dtype=np.bool_)
-        if self.link == "told":
+        if self.link == "known":
             which[np.arange(len(truth.targets)), joined.classes[truth.targets]] = True
             return _behind(which, carries)
         everywhere = np.flatnonzero(joined.is_everywhere)

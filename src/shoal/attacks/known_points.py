@@ -53,7 +53,7 @@ class KnownPointsRisk(LinkRisk):
 
 @dataclass(frozen=True)
 class KnownPoints(SeriesAttack[KnownPointsRisk]):
-    """The chance to find a target's published series by a few of its readings.
+    """The chance of finding a target's published series from a few of its readings.
 
     The readings of each target at n instants are known. The candidates are the published series nearest to them (least
     mean square at those instants): if the release shows true values, the series with exactly the known readings; if it
@@ -114,7 +114,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
     """
 
     name: ClassVar[str] = "known-points"
-    meaning: ClassVar[str] = "chance to find a target's published series by a few of its readings"
+    meaning: ClassVar[str] = "chance of finding a target's published series from a few of its readings"
     called: ClassVar[str] = "a few readings of a subject"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"singling out": "success", "inference": "inferred"}
@@ -181,7 +181,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         return findings.taken[better(findings.taken)]
 
     def risk(self, findings: LinkFindings) -> KnownPointsRisk:
-        """The chance to find a target's own published series, and the share of its other readings that are revealed."""
+        """The chance of finding a target's own published series, and the share of its other readings thus revealed."""
         views = findings.taken
         if not findings.levels.counts[shown_way(findings.levels)]:
             raise ParameterError(

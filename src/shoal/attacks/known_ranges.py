@@ -44,7 +44,7 @@ class KnownRangesRisk(LinkRisk):
 
 @dataclass(frozen=True)
 class KnownRanges(SeriesAttack[KnownRangesRisk]):
-    """The chance to find a target's published series by a few of its readings, each known within an error.
+    """The chance of finding a target's published series from a few of its readings, each known within an error.
 
     For each target, the adversary knows a(t) at n instants, anywhere within ± `within` of the reading. A published
     series fits at t if it is no further than `within` from a(t) in all channels. The candidates are the series that fit
@@ -80,7 +80,7 @@ class KnownRanges(SeriesAttack[KnownRangesRisk]):
     """
 
     name: ClassVar[str] = "known-ranges"
-    meaning: ClassVar[str] = "chance to find a target's published series by a few readings known within an error"
+    meaning: ClassVar[str] = "chance of finding a target's published series from a few readings known within an error"
     called: ClassVar[str] = "a few readings of a subject, each within an error"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"singling out": "success", "inference": "inferred"}
@@ -119,7 +119,7 @@ class KnownRanges(SeriesAttack[KnownRangesRisk]):
         return LinkFindings.of(truth, views, levels)
 
     def risk(self, findings: LinkFindings) -> KnownRangesRisk:
-        """The chance to find a target's own published series, and the share of its other readings that are revealed."""
+        """The chance of finding a target's own published series, and the share of its other readings thus revealed."""
         if not findings.levels.counts[shown_way(findings.levels)]:
             raise ParameterError("KnownRanges needs readings to know; at the instants of the release there are none.")
         taken = findings.taken[better(findings.taken)]

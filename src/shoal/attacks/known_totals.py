@@ -21,7 +21,7 @@ from shoal.model import Panel
 
 @dataclass(frozen=True)
 class KnownTotals(SeriesAttack[LinkRisk]):
-    """The chance to find a target's published series by its daily or monthly totals.
+    """The chance of finding a target's published series from its daily or monthly totals.
 
     Distributors hold identified daily totals, suppliers monthly ones. The published series are summed over the same
     steps, and the candidates are those whose totals are nearest (least mean square); a target's chance is the share of
@@ -61,7 +61,7 @@ class KnownTotals(SeriesAttack[LinkRisk]):
     """
 
     name: ClassVar[str] = "known-totals"
-    meaning: ClassVar[str] = "chance to find a target's published series by its totals per day or another step"
+    meaning: ClassVar[str] = "chance of finding a target's published series from its totals per day or another step"
     called: ClassVar[str] = "totals of a subject, as on a bill"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
@@ -119,7 +119,7 @@ class KnownTotals(SeriesAttack[LinkRisk]):
         return views + (compared(True) if np.isnan(distinct).any() else views)
 
     def risk(self, findings: LinkFindings) -> LinkRisk:
-        """The chance to find a target's own published series."""
+        """The chance of finding a target's own published series."""
         holds = step_words(self.step) + (" with errors" if self.noise else "")
         return LinkRisk(**link_figures(findings, holds))
 

@@ -85,7 +85,7 @@ class Linkage(Attack[LinkageRisk]):
 
     name: ClassVar[str] = "linkage"
     meaning: ClassVar[str] = (
-        "chance to learn a target's sensitive value by linking what is known to envelopes and words"
+        "chance of learning a target's sensitive value by linking what is known to envelopes and words"
     )
     called: ClassVar[str] = "readings to link with ranges and shapes"
     against: ClassVar[str] = "envelopes"

@@ -73,7 +73,7 @@ class MembershipRisk(Risk):
 
 @dataclass(frozen=True)
 class Membership(SeriesAttack[MembershipRisk]):
-    """The chance to infer whether a subject is in the release.
+    """The chance of inferring whether a subject is in the release.
 
     The adversary holds all readings of its targets, or their totals per step, and those of further subjects whose
     membership it knows. From these signs (see the module) it computes how much likelier each is to be in than out; the
@@ -109,7 +109,7 @@ class Membership(SeriesAttack[MembershipRisk]):
     """
 
     name: ClassVar[str] = "membership"
-    meaning: ClassVar[str] = "chance to tell whether a subject is in the release"
+    meaning: ClassVar[str] = "chance of inferring whether a subject is in the release"
     against: ClassVar[str] = "membership"
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
     control: ClassVar[str] = "of the subjects outside are taken to be in"

@@ -28,7 +28,7 @@ from shoal.model import Panel, Scenarios
 
 @dataclass(frozen=True)
 class NearestNeighbour(SeriesAttack[LinkRisk]):
-    """The chance to find a target's published series by how it behaved at another time.
+    """The chance of finding a target's published series from how it behaved at another time.
 
     The adversary holds identified series of another period: the instants of the original that the release does not
     have. If the release has them all, the first half of the instants is known and the second half of the release is
@@ -69,7 +69,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
     """
 
     name: ClassVar[str] = "nearest-neighbour"
-    meaning: ClassVar[str] = "chance to find a target's published series by how it behaved at another time"
+    meaning: ClassVar[str] = "chance of finding a target's published series from how it behaved at another time"
     called: ClassVar[str] = "how a subject behaved at another time"
     against: ClassVar[str] = "values"
     knows: ClassVar[str] = "Identified series of the same subjects over another period."
@@ -119,7 +119,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
         return count_links(links, classes, truth)
 
     def risk(self, findings: LinkFindings) -> LinkRisk:
-        """The chance to find a target's own published series."""
+        """The chance of finding a target's own published series."""
         return LinkRisk(**link_figures(findings, "series of another period"))
 
     def views(self, periods: Periods, ground: Ground, truth: Truth) -> tuple[Chances]:

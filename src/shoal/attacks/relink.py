@@ -27,7 +27,7 @@ from shoal.read.zones import local_times
 
 @dataclass(frozen=True)
 class Relink(SeriesAttack[LinkRisk]):
-    """The chance to find a target's published series by its habits, with a model learned from other people's series.
+    """The chance of finding a target's published series from its habits, by a model of other people's series.
 
     The adversary holds identified series of another period: the instants of the original that the release does not
     have. If the release has them all, the first half of the instants is known and the second half of the release is
@@ -71,7 +71,9 @@ class Relink(SeriesAttack[LinkRisk]):
     """
 
     name: ClassVar[str] = "relink"
-    meaning: ClassVar[str] = "chance to find a target's published series by habits, as other people's series teach it"
+    meaning: ClassVar[str] = (
+        "chance of finding a target's published series from habits, as learned from other people's series"
+    )
     against: ClassVar[str] = "values"
     knows: ClassVar[str] = (
         "Identified series of the same subjects over another period, and series of other people to learn from."
@@ -120,7 +122,7 @@ class Relink(SeriesAttack[LinkRisk]):
         return RelinkFindings.of(truth, (self._views(original, periods, ground, truth) for ground in grounds), levels)
 
     def risk(self, findings: LinkFindings) -> LinkRisk:
-        """The chance to find a target's own published series."""
+        """The chance of finding a target's own published series."""
         return LinkRisk(**link_figures(findings, "series of another period"))
 
     def _views(self, original: Panel, periods: Periods, ground: Ground, truth: Truth) -> tuple[Chances, ...]:

@@ -36,7 +36,7 @@ class ReorderingRisk(LinkRisk):
 
 @dataclass(frozen=True)
 class Reordering(SeriesAttack[ReorderingRisk]):
-    """The chance to find, for a slice of a series, another slice of the same subject.
+    """The chance of finding, for a slice of a series, another slice of the same subject.
 
     The adversary knows nobody. It compares slices by what lasts, the mean day (or another cycle) of each, and assumes
     that the nearest slice belongs to the same subject. Slices that keep their dates, and so are missing at all other
@@ -67,7 +67,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
     """
 
     name: ClassVar[str] = "reordering"
-    meaning: ClassVar[str] = "chance to find another slice of the same subject"
+    meaning: ClassVar[str] = "chance of finding another slice of the same subject"
     called: ClassVar[str] = "which slices belong to one subject"
     against: ClassVar[str] = "slices"
     knows: ClassVar[str] = "Nothing but the release, and that its series were cut into slices."
@@ -104,7 +104,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
         return ReorderingFindings(links, rivals[wanted])
 
     def risk(self, findings: ReorderingFindings) -> ReorderingRisk:
-        """The chance to find another slice of the same subject."""
+        """The chance of finding another slice of the same subject."""
         links = findings.links
         figures = link_figures(links, "nothing but the release", links.own_rows / findings.rivals, slices=True)
         # An original with several slices among the worst is named once.

@@ -26,18 +26,18 @@ class RepublicationRisk(Risk):
         The mean chance with each snapshot separately; `success` is that with all of them together.
     highest
         The chance for the subject most at risk.
-    n_told
+    n_certain
         Subjects whose value is certain from all snapshots together, but not from any single one.
     """
 
     alone: float = 0.0
     highest: float = 0.0
-    n_told: int = 0
+    n_certain: int = 0
 
 
 @dataclass(frozen=True)
 class Republication(EventAttack[RepublicationRisk]):
-    """The chance to learn the sensitive value of someone with events in several snapshots, by intersecting them.
+    """The chance of learning the sensitive value of someone with events in several snapshots, by intersecting them.
 
     The adversary knows quasi-identifiers and times of all events of a target, and assumes that its value stays the
     same. For each event it collects the published events that it could be, as `Homogeneity` does, with the share p_t(v)
@@ -73,7 +73,7 @@ class Republication(EventAttack[RepublicationRisk]):
     """
 
     name: ClassVar[str] = "republication"
-    meaning: ClassVar[str] = "chance to learn the sensitive value of a subject by intersecting its snapshots"
+    meaning: ClassVar[str] = "chance of learning the sensitive value of a subject by intersecting its snapshots"
     knows: ClassVar[str] = "Of every target the quasi-identifiers and the times of all its events."
 
     def find(self, original: Events, published: EventTables) -> RepublicationFindings:  # type: ignore[override]
@@ -108,7 +108,7 @@ class Republication(EventAttack[RepublicationRisk]):
         return RepublicationFindings(together, alone, baseline, first, bool(several))
 
     def risk(self, findings: RepublicationFindings) -> RepublicationRisk:
-        """The chance to learn a sensitive value, on average and at most."""
+        """The chance of learning a sensitive value, on average and at most."""
         n = len(findings.together)
         mean, alone, chance = (float(part.mean()) for part in (findings.together, findings.alone, findings.baseline))
         told = int(((findings.together > 1.0 - 1e-9) & (findings.alone < 1.0 - 1e-9)).sum())
@@ -126,7 +126,7 @@ class Republication(EventAttack[RepublicationRisk]):
             sentence=_sentence(findings, mean, alone, chance, told),
             alone=alone,
             highest=float(findings.together.max()),
-            n_told=told,
+            n_certain=told,
         )
 
     def _shares(self, original: Events, published: EventTables, code: Mapping[object, int]) -> NDArray[np.float64]:
@@ -144,7 +144,7 @@ class Republication(EventAttack[RepublicationRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RepublicationFindings(Findings):
-    """For every subject with several events, the chance to learn its value. Events are not sharded."""
+    """For every subject with several events, the chance of learning its value. Events are not sharded."""
 
     together: NDArray[np.float64]
     alone: NDArray[np.float64]

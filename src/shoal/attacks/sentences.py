@@ -25,7 +25,7 @@ class Linked:
     holds
         Completes "Someone who knows ...".
     n, success, interval, prosecutor, guess
-        How many targets, the chance to link one with its interval, where they look surest, and by guessing.
+        How many targets, the chance of linking one with its interval, where they look surest, and by guessing.
     several
         Whether a subject has several published rows: any of them counts as found.
     slices

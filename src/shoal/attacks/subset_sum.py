@@ -53,7 +53,7 @@ class SubsetRisk(Risk):
 
 @dataclass(frozen=True)
 class SubsetSum(SeriesAttack[SubsetRisk]):
-    """The chance to identify who is behind a published mean, by solving which known totals sum to it.
+    """The chance of identifying who is behind a published mean, by solving which known totals sum to it.
 
     The adversary holds the totals A[i] of every original, per step. Rows that are published alike are one mean L of s
     members, which shows s. It looks for the s originals whose totals sum to s L:
@@ -101,7 +101,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
     """
 
     name: ClassVar[str] = "subset-sum"
-    meaning: ClassVar[str] = "chance to tell the members of a published mean by their totals"
+    meaning: ClassVar[str] = "chance of identifying the members of a published mean by their totals"
     called: ClassVar[str] = "totals of all who may be in a group"
     against: ClassVar[str] = "values"
     usual: ClassVar[Mapping[str, Any]] = {"n_means": 4, "time_limit": 0.5}

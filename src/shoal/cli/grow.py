@@ -17,7 +17,12 @@ from shoal.cli.output import print_json, print_table, steps
 @read_options.reads(without=("layout", "sensitive", "other", "split", "every", "sql"), missing="keep")
 def grow(
     ctx: typer.Context,
-    source: Annotated[Path, typer.Argument(help="A folder with one table per day, or one table that is appended to.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder with one table per release, such as a day or a month, or one table that is appended to."
+        ),
+    ],
     out: Annotated[
         Path,
         typer.Option(
@@ -95,10 +100,11 @@ def grow(
     if as_json:
         print_json({"out": str(out), **summary})
     else:
-        print_table([*progress.rows, *_rows(out, summary)])
+        print_table([*progress.rows, *_rows(out, summary, has_reserve=join or spare > 0 or method == "nlk")])
 
 
-def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(out: Path, summary: dict[str, Any], *, has_reserve: bool) -> list[tuple[str, str]]:
+    """The summary; `has_reserve`: nothing more could have been asked for against empty values."""
     from shoal.cli.sentences import ledger_line, names_line
     from shoal.model.words import plural
 
@@ -110,15 +116,15 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("releases", f"{summary['releases']}{last}"),
         ("published", f"{summary['series']:,} series{groups}"),
         ("waiting", plural(summary["waiting"], "series")),
-        *_lacking(summary["new"]),
+        *_lacking(summary["new"], "" if has_reserve else NO_RESERVE),
         *_warnings(summary["new"]),
     ]
     if summary["held_back"]:
         rows.append(("held back", names_line(summary["held_back"])))
     if "ledger" in summary:
         rows.append(("ledger", ledger_line(**summary["ledger"], recorded=summary["written"])))
-    if summary["without"]:
-        rows.append(("without release", f"{summary['without']} stretch(es) could not be published at all"))
+    if n := summary["without"]:
+        rows.append(("without release", f"{n} stretch{'es' * (n != 1)} could not be published at all"))
     return rows
 
 
@@ -128,7 +134,10 @@ _WHY = {
 }
 
 
-def _lacking(releases: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+NO_RESERVE = ". With --join or --spare from the first release on, fewer would be empty"
+
+
+def _lacking(releases: Sequence[Mapping[str, Any]], more: str) -> list[tuple[str, str]]:
     """What the new releases lack: values of groups below k, and under (n, l, k) whole series."""
     rows = []
     for name, (what, why) in _WHY.items():
@@ -139,7 +148,7 @@ def _lacking(releases: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         of, n = sum(release[what] for release in found), sum(release[name] for release in found)
         most = f", most in {worst['folder']} ({worst[name]:,})" if len(found) > 1 else ""
         where = worst["folder"] if len(found) == 1 else f"{len(found)} releases"
-        rows.append((name, f"{n:,} of {of:,} {what} in {where}{most}: {why}"))
+        rows.append((name, f"{n:,} of {of:,} {what} in {where}{most}: {why}{more * (name == 'empty')}"))
     return rows
 
 

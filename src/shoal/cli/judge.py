@@ -90,8 +90,8 @@ def judge(
     """Judge any published table, anonymized or synthetic, against its originals: attack it and measure what it is good
     for.
 
-    Reading options apply to all tables; a column that one of them lacks is detected there. Exit 1 when a stated limit
-    is not met.
+    Reading options apply to all tables; a column that one of them lacks is detected there, and --layout wide leaves
+    long tables alone. Exit 1 when a stated limit is not met.
     """
     from shoal.process.judgement import judge as judge_tables
 

@@ -65,7 +65,7 @@ class Mean(_Part):
 
 
 class Quantile(_Part):
-    """The value that a share `q` of those does not exceed in their mean value from `start` to `end`."""
+    """The quantile `q`, over those that `count` counts, of their mean value from `start` to `end`."""
 
     kind: Literal["quantile"] = "quantile"
     q: Annotated[float, Field(ge=0.0, le=1.0)]

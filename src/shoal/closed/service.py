@@ -23,7 +23,7 @@ MOST_REFUSED_FOR_BUDGET = 100
 
 
 class Closed:
-    """A closed folder that answers.
+    """A closed folder that answers questions.
 
     Every question is one transaction: token, budget, answer and log line. An answer is on disk before anyone sees it,
     so a killed service forgets nothing it has revealed.

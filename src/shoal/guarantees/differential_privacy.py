@@ -141,7 +141,7 @@ class DifferentialPrivacy(Guarantee):
         if not self.accounting:
             return self._not(None, "true by mechanism only, and no accounting says that one was run")
         if any(not entry.fresh for entry in self.accounting):
-            return self._not(self.total, "noise from a fixed seed can be drawn again by whoever guesses the seed")
+            return self._not(self.total, "noise from a fixed seed can be drawn again by anyone who guesses the seed")
         if any(Fraction(entry.epsilon) * Fraction(entry.scale) < entry.sensitivity for entry in self.accounting):
             return self._not(self.total, "a query cost more than the accounting says")
         holds = self._exact_total() <= Fraction(self.epsilon)

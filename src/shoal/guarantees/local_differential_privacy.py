@@ -41,7 +41,7 @@ class DeviceAccount:
 
 @dataclass(frozen=True)
 class LocalDifferentialPrivacy(Guarantee):
-    """Whatever a device sends about any w successive readings, these readings change its odds by at most e^epsilon.
+    """Any w successive readings change the odds of whatever a device sends about them by a factor of at most e^epsilon.
 
     A randomised device M keeps it if for all streams x, x' of readings that are equal outside of w successive instants,
     and every set S of transcripts, P(M(x) in S) <= e^epsilon P(M(x') in S). A transcript is everything that the device

@@ -20,7 +20,7 @@ LEAST = 3
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingWithFictives(AlteringMethod):
-    """Publish the series of some subjects, drawn at random, and fictive series among them.
+    """Publish the series of a random sample of subjects, mixed with fictive series.
 
     A share of the subjects is drawn without replacement and published as measured. Fictive series get their principal
     component scores each from another of the drawn series, with noise (a smoothed bootstrap), are rounded to the digits

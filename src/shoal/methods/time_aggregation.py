@@ -22,7 +22,7 @@ By = Literal["mean", "sum"]
 
 @dataclass(frozen=True, kw_only=True)
 class TimeAggregation(AlteringMethod):
-    """Publish the mean or the sum of every longer step of time instead of each reading.
+    """Publish the mean or the sum over longer time steps instead of each reading.
 
     Steps are counted from midnight; days follow the local clock if the panel has a time zone, so that a day has 23 or
     25 hours when the clock changes; if times are whole numbers, steps start at multiples of the step. The first and the

@@ -33,7 +33,7 @@ class Origin:
     n_rows: int | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
     """Settings, as text or flags; and counts of what was done to readings, the only whole numbers in it."""
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     """Notes to the publisher about reading: what was taken for a subject, which names were respelt. Not certified."""
     shape: FrameShape | None = field(default=None, repr=False, compare=False)
     """The frame it came in. Not certified: names of columns may be identifiers."""
@@ -304,7 +304,7 @@ class Panel:
         ]
         if columns := [*self.attributes, *self.sensitive]:
             rows.append(("columns", ", ".join(columns)))
-        rows += [("read", text) for text in (self.origin.told if self.origin is not None else ())]
+        rows += [("read", text) for text in (self.origin.notes if self.origin is not None else ())]
         return html_table("Panel", rows)
 
 

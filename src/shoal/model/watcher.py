@@ -33,7 +33,7 @@ class _Silent:
 def tell(steps: Watcher, data: Any) -> None:
     """Report what reading says about the data: what a subject is, and which names were respelt."""
     if data.origin is not None:
-        for text in data.origin.told:
+        for text in data.origin.notes:
             steps.say(text)
 
 

@@ -20,7 +20,6 @@ from shoal.process.publication import held_back, publish
 from shoal.process.remembered import remember
 from shoal.process.stretches import Stretch, name_of, stretches
 from shoal.read.options import given_options
-from shoal.release import check_target
 from shoal.release.certificate import FILE_NAME, read_certificate
 from shoal.release.facts import mapping
 from shoal.release.private import data_digest, keep_measured, load_or_make_key, open_private, read_measured
@@ -135,7 +134,7 @@ def _opened(private: Path, method: Method, operator: GrowingPanel, given: dict[s
     }
     if names := different(begun, given):
         raise ParameterError(
-            f"The growing panel was started with other settings: {', '.join(names)}. Give the same. A new sequence of "
+            f"The growing panel was started with other settings: {', '.join(names)}. Use the same. A new sequence of "
             "the same subjects would not be judged together with this one."
         )
     if not key.exists() or _fingerprint(load_or_make_key(private)) != growth.settings["key"]:
@@ -186,7 +185,12 @@ class _Place:
         if growth.operator.knows(arrived.panel):
             return None
         folder = name_of(arrived.panel)
-        check_target(self.to / folder, overwrite=False)
+        # A stretch of a published period is refused below, for what is wrong with it.
+        if folder not in {entry["folder"] for entry in growth.releases} and (self.to / folder).exists():
+            raise ReleaseError(
+                f"{str(self.to / folder)!r} exists, and is not a release of this growing panel. Move it away, or "
+                "choose another folder with --out."
+            )
         candidate = growth.operator.push(arrived.panel)
         entry: dict[str, Any] = {"folder": folder, "certificate": None, "source": arrived.source}
         if candidate is None:

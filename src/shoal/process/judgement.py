@@ -340,7 +340,7 @@ def _is_long(panel: Panel) -> bool:
 
 def _told(which: str, table: Panel) -> tuple[str, ...]:
     """Notes on how a table was read, each with which table it is about."""
-    return () if table.origin is None else tuple(f"{which}: {text}" for text in table.origin.told)
+    return () if table.origin is None else tuple(f"{which}: {text}" for text in table.origin.notes)
 
 
 def _published(source: Any, release: Release | None, reading: Mapping[str, Any], steps: Watcher) -> Panel:

@@ -279,11 +279,11 @@ class Result:
         return names_of(name_key(None), 0, self.candidate)
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What reading took for a subject, and what it did to the readings."""
         candidate = self.candidate
         origin = candidate.panel.origin if isinstance(candidate, CandidateShards) else candidate.private.original.origin
-        return () if origin is None else origin.told
+        return () if origin is None else origin.notes
 
     @property
     def warning(self) -> str:
@@ -312,7 +312,7 @@ class Result:
             rows.append(("warning", self.warning))
         if isinstance(self.candidate, Candidate):
             rows.append(("publishes", repr(self.candidate.published)))
-        rows += [("read", text) for text in self.told]
+        rows += [("read", text) for text in self.notes]
         return html_table("Result", rows)
 
 

@@ -77,7 +77,7 @@ def split_draft(draft: PanelDraft, split: Split | None) -> PanelDraft:
         attributes=columns,
         sensitive={name: np.repeat(column, n_parts) for name, column in draft.sensitive.items()},
         account=dict(draft.account),
-        told=(*draft.told, _said(split, n_parts, int((~whole & turned).sum()), int((~whole & ~turned).sum()))),
+        notes=(*draft.notes, _said(split, n_parts, int((~whole & turned).sum()), int((~whole & ~turned).sum()))),
     )
     empty = np.asarray(np.isnan(values.reshape(len(values), -1)).all(axis=1))
     found.count(parts_clock_changed=int((~whole & turned).sum()), parts_cut_off=int((~whole & ~turned).sum()))

@@ -33,7 +33,7 @@ class PanelDraft:
     sensitive: dict[str, NDArray[Any]] = field(default_factory=dict)
     channels: tuple[str, ...] | None = None
     n_rows: int = 0
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     """Notes to the publisher about its names."""
     printed: NDArray[np.bool_] | None = None
     """Which series have a row for which instant, with a reading or without one."""

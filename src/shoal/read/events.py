@@ -112,14 +112,14 @@ def read_events(
             if column.name in (id, subject):
                 part = [read_names(pa.chunked_array(part).combine_chunks(), spellings)]
             columns[column.name] = _plain_series(table, part)
-        told = (tell_events(clock.n_rows, subject=subject is not None), *spellings.told())
+        notes = (tell_events(clock.n_rows, subject=subject is not None), *spellings.notes())
         if n_dropped:
-            told += (f"{n_dropped} of {n_dropped + clock.n_rows} rows have no time and are left out",)
+            notes += (f"{n_dropped} of {n_dropped + clock.n_rows} rows have no time and are left out",)
         if (values := columns[sensitive]).dtype == pl.String:
             read, told_of_values = read_values(values.to_arrow(), sensitive)
             columns[sensitive] = pl.Series(pl.from_arrow(read))
-            told += told_of_values
-        origin = Origin(table.kind, table.sha256, clock.n_rows, told=told)
+            notes += told_of_values
+        origin = Origin(table.kind, table.sha256, clock.n_rows, notes=notes)
     return Events(
         pl.DataFrame(columns),
         time=clock_column.name,

@@ -192,7 +192,7 @@ def handle_registers(draft: PanelDraft, register: str) -> PanelDraft:
     """Take differences if asked to; otherwise note that readings only grow, if they do."""
     if register == "difference":
         draft, n_back = differences(draft)
-        draft.told += ("readings of registers taken as differences to the next one",)
+        draft.notes += ("readings of registers taken as differences to the next one",)
         draft.count(fell_back=n_back)
         return draft
     n_long = n_growing = 0
@@ -200,7 +200,7 @@ def handle_registers(draft: PanelDraft, register: str) -> PanelDraft:
     for start in range(0, len(rows), _AT_ONCE):
         long, growing = find_growing(rows[start : start + _AT_ONCE])
         n_long, n_growing = n_long + int(long.sum()), n_growing + int(growing.sum())
-    draft.told += tell_growing(n_long, n_growing)
+    draft.notes += tell_growing(n_long, n_growing)
     return draft
 
 

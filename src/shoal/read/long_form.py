@@ -104,10 +104,10 @@ class LongForm:
         """Columns that nobody asked for."""
         return self.way.unread() if isinstance(self.way, Recognised) else self.plan.unread(self.source.names)
 
-    def told(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """Notes to the publisher; complete when all rows were read."""
-        understood = self.way.told() if isinstance(self.way, Recognised) else ()
-        return (*understood, *self.rows.ids.spellings.told(), *self.static.told)
+        understood = self.way.notes() if isinstance(self.way, Recognised) else ()
+        return (*understood, *self.rows.ids.spellings.notes(), *self.static.notes)
 
     def account(self) -> dict[str, int]:
         """What was left out or filled on the way; complete when all rows were read."""

@@ -197,18 +197,18 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         if isinstance(way, Recognised) and (named := named_columns(table, way, request)) is not None:
             by_name = choose(table, named, shape, writing, timezone, "")
             if not isinstance(by_name, Recognised):
-                understood, way = way.told(), by_name
+                understood, way = way.notes(), by_name
         if isinstance(way, Recognised):
             plan, draft = read_recognised(way, request, rules)
             found = unknown_shape(source)
             settings |= way.settings()
-            draft.told = (*way.told(), *draft.told)
+            draft.notes = (*way.notes(), *draft.notes)
         else:
             plan = way
             read = read_long if plan.layout is Layout.LONG else read_wide
             draft = read(table, plan, rules, timezone)
             found = find_shape(source, table, plan, timezone)
-            draft.told = (*understood, *draft.told)
+            draft.notes = (*understood, *draft.notes)
         draft.count(**table.account())
     # Otherwise the memory that Arrow held for the tables would count on top of the panel.
     pa.default_memory_pool().release_unused()
@@ -218,14 +218,14 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     of = "row"
     if isinstance(way, Recognised):
         of = "column" if way.guess.series else "reading"
-    told = (tell_subjects(plan, draft.n_rows, *draft.shape, of=of), *draft.told, *tell_totals(draft.ids))
+    notes = (tell_subjects(plan, draft.n_rows, *draft.shape, of=of), *draft.notes, *tell_totals(draft.ids))
     draft = handle_missing(draft, policies)
     settings |= rules.settings(draft.channels, draft.n_channels) | {"layout": plan.layout.value}
     if plan.layout is Layout.WIDE:
         settings.setdefault("shape", "column-per-series" if plan.id is None else "row-per-series")
     roles = plan.roles()
     unread = way.unread() if isinstance(way, Recognised) else plan.unread(table.names)
-    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | draft.account, told, found, unread)
+    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | draft.account, notes, found, unread)
     return draft.panel(roles, origin)
 
 

@@ -59,7 +59,7 @@ def read_long(table: SourceTable, plan: Placement, rules: Rules, timezone: str |
     draft.timezone = None if clock.zone is None else clock.zone.name
     draft.channels = tuple(names)
     draft.n_rows = clock.n_rows
-    draft.told = ids.spellings.told()
+    draft.notes = ids.spellings.notes()
     attach_static(draft, plan, rows.static)
     return draft
 
@@ -293,11 +293,11 @@ def attach_static(draft: PanelDraft, plan: Placement, static: list[StaticColumn]
                 "Complete it, or rename it if it does not hold subjects."
             )
         draft.subjects = column.entries()
-        draft.told += () if column.spellings is None else column.spellings.told()
+        draft.notes += () if column.spellings is None else column.spellings.notes()
     draft.attributes = {c.name: by_name[c.name].array() for c in (*plan.quasi, *plan.other)}
     draft.sensitive = {c.name: by_name[c.name].array() for c in plan.sensitive}
     for name, entries in draft.sensitive.items():
         if entries.dtype == object and all(entry is None or isinstance(entry, str) for entry in entries):
             read, told = read_values(pa.array(entries, pa.large_string()), name)
             entries[:] = read.to_pylist()
-            draft.told += told
+            draft.notes += told

@@ -344,7 +344,7 @@ class Recognised:
             told["null"] = ",".join(words)  # other words may be data
         return told
 
-    def told(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """Notes to the publisher about how the table was understood."""
         found, names = self.guess, self.source.names
         parts = [f"layout {found.shape}", f"times {self._form_in_words()}"]

@@ -94,7 +94,7 @@ class Spellings:
             same = pc.is_in(texts, value_set=pa.array(sorted(self._names), pa.large_string()))
             self._plain |= set(texts.filter(same).to_pylist())
 
-    def told(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """The note to the publisher; empty if no name was changed."""
         n_changed = len(self._changed)
         if not n_changed:
@@ -122,12 +122,12 @@ def read_values(texts: Any, column: str) -> tuple[Any, tuple[str, ...]]:
     different = pc.unique(read).drop_null().to_pylist()
     n_alike = len(different) - len({value_of(text) for text in different})
     if not n_alike:
-        return read, spellings.told()
+        return read, spellings.notes()
     counted = (
         f"{n_alike} value{'s' * (n_alike != 1)} in column {column!r} differ{'s' * (n_alike == 1)} from another only in "
         "capitals; l-diversity counts them as one"
     )
-    return read, (*spellings.told(), counted)
+    return read, (*spellings.notes(), counted)
 
 
 def number_ids(encoded: Any, column: str) -> tuple[NDArray[np.int64], Any]:

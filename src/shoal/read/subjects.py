@@ -85,7 +85,7 @@ def tell_totals(ids: Sequence[str] | None) -> tuple[str, ...]:
     if not n:
         return ()
     is_called = "1 series is" if n == 1 else f"{n} series are"
-    return (f"{is_called} called like a total of others and counted as a subject: leave totals out",)
+    return (f"{is_called} named like a total of others and counted as a subject: leave totals out",)
 
 
 def tell_events(n_rows: int, *, subject: bool = False) -> str:
@@ -169,7 +169,7 @@ def seen_unlike(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
     if not all(names):
         return "some have no names"
     if words:
-        return f"some are called like sensors or measured quantities ({', '.join(sorted(words))})"
+        return f"some are named like sensors or measured quantities ({', '.join(sorted(words))})"
     if len(patterns) > 1:
         return f"their names follow {len(patterns)} patterns"
     if not any("#" in pattern for pattern in patterns):

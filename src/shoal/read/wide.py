@@ -74,7 +74,7 @@ def _rows_are_series(
     if n_rows != ids.n_rows:
         raise changed()
     values = cells.finish() if matrix is None else _take(matrix, np.argsort(places))
-    draft = PanelDraft(values=values, ids=ids.texts(), n_rows=n_rows, told=ids.spellings.told())
+    draft = PanelDraft(values=values, ids=ids.texts(), n_rows=n_rows, notes=ids.spellings.notes())
     with noted(draft.troubles):
         name_instants(draft, [column.name for column in plan.values], timezone, guessed=plan.guessed)
     draft.troubles += text_troubles(numbers)
@@ -189,7 +189,7 @@ def _rows_are_instants(
         on_clock=clock.on_clock,
         timezone=None if clock.zone is None else clock.zone.name,
         n_rows=clock.n_rows,
-        told=spellings.told(),
+        notes=spellings.notes(),
         troubles=troubles,
     )
     draft.count(repeated=cells.n_repeated, merged=cells.n_merged)

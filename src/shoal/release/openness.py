@@ -42,8 +42,9 @@ _FOLLOW = frozenset(
 """Intervals follow from a success and the number of targets; the others are not figures about readings."""
 
 LEFT_OUT = (
-    "Risk, utility and curves of the originals are left out: the release leaves so few possible originals open that "
-    "someone could find readings by trying which of them give these figures. The publisher has them."
+    "Figures of risk and utility and curves of the originals are left out: so few originals could have led to this "
+    "release that someone could find readings by trying which of them give these figures. More series or larger groups "
+    "leave more possibilities open. The publisher has them."
 )
 """What a certificate says instead of figures."""
 
@@ -55,8 +56,8 @@ EVENTS = (
 
 SOME_FIGURES = "Some utility figures are left out"
 FEWER = (
-    f"{SOME_FIGURES}: all of them together would leave so few possible originals open that someone could find readings "
-    "by trial. The publisher has them."
+    f"{SOME_FIGURES}: with all of them, so few originals could have led to this release that someone could find "
+    "readings by trial. The publisher has them."
 )
 """What a certificate says next to some of the figures."""
 

@@ -109,8 +109,8 @@ class GrowingPanel(ABC):
         first, last = span_of(panel)
         if self._stretches and first <= self._stretches[-1].last:
             raise InputError(
-                f"The panel begins at {panel.times[0]}, not after the last instant of the {len(self._stretches)} "
-                "stretch(es) before it. A growing panel only moves forward in time: leave out what comes late."
+                f"The panel begins at {panel.times[0]}, not after the last instant of the stretches before it. A "
+                "growing panel only moves forward in time: leave out what comes late."
             )
         self._refuse(present)
         self._place(present)
@@ -244,7 +244,7 @@ class GrowingPanel(ABC):
         for name, value in growing.promise.items():
             if facts.get(name, value) != value:
                 raise ParameterError(
-                    f"The state has {name}={facts[name]}, the method has {name}={value}. Give the same."
+                    f"The growing panel was started with {name}={facts[name]}, not {name}={value}. Use the same."
                 )
         for stretch in facts["stretches"]:
             refuse_unless_typed(stretch, {"first": int, "last": int, "digest": str, "published": bool})

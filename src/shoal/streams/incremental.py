@@ -17,7 +17,7 @@ from shoal.methods.aggregates import aggregate_groups, round_values
 from shoal.model import Candidate, Panel, Private, Recipe
 from shoal.streams.growing_panel import GrowingPanel
 from shoal.streams.incremental_cells import form_cells, join_thin
-from shoal.streams.incremental_panels import names_of, told
+from shoal.streams.incremental_panels import names_of, settings_only
 
 _AGGREGATES = ("mean", "trimmed-mean")
 
@@ -141,7 +141,7 @@ class IncrementalMicroaggregation(GrowingPanel):
             subjects=None if present.subjects is None else self._subjects[: len(then)],
             channels=present.channels,
             timezone=present.timezone,
-            origin=told(present.origin),
+            origin=settings_only(present.origin),
             copy=False,
         )
         k, cells = int(self._method.k), self._cells[then]

@@ -26,7 +26,7 @@ from shoal.kernels.nlk_labels import instant_labels, make_groups, small_instants
 from shoal.methods import NLK
 from shoal.model import Candidate, Panel, Recipe
 from shoal.streams.growing_panel import GrowingPanel
-from shoal.streams.incremental_panels import names_of, subjects_of, told
+from shoal.streams.incremental_panels import names_of, settings_only, subjects_of
 
 _STRATEGIES = ("optimal", "cluster")
 
@@ -141,7 +141,7 @@ class IncrementalNLK(GrowingPanel):
             subjects=None if original.subjects is None else subjects_of(original),
             channels=original.channels,
             timezone=original.timezone,
-            origin=told(present.origin),
+            origin=settings_only(present.origin),
             copy=False,
         )
         spends = self._may_spend(number)

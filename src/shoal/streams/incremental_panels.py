@@ -89,7 +89,7 @@ COLUMN_FACTS = {
 """The types of what `columns_of` gives."""
 
 
-def told(origin: Origin | None) -> Origin | None:
+def settings_only(origin: Origin | None) -> Origin | None:
     """Where a panel came from, without counts of what was read."""
     if origin is None:
         return None

@@ -84,7 +84,7 @@ def read_growth(folder: Path, method: Method) -> Growth | None:
             refuse_unless_typed(release, dict.fromkeys(("folder", "certificate", "source"), str | None))
         begun_with = operator.get("method", Microaggregation.name)  # the only one, in older states
         if begun_with != method.name:
-            raise ParameterError(f"The growing panel was started with --method {begun_with}. Give the same.")
+            raise ParameterError(f"The growing panel was started with --method {begun_with}. Use the same.")
         return Growth(OPERATORS[begun_with].restored(method, rows, operator), settings, releases)
     except UNREADABLE:
         raise ReleaseError(

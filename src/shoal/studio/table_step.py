@@ -63,11 +63,11 @@ _WORDS = {
     ("register", "difference"): "take consumption: their difference",
 }
 _LABELS = {
-    "id": "Names the series",
+    "id": "Name of the series",
     "time": "Time",
     "value": "Readings",
     "subject": "Subject behind several series",
-    "channel": "Says which channel a reading belongs to",
+    "channel": "Channel of a reading",
     "missing": "Missing readings",
     "align": "Instants",
     "duplicates": "Rows that differ for one series and time",

@@ -64,7 +64,7 @@ def test_problems_come_with_their_options(found):
         "--missing interpolate:2h,drop-series",
     ]
     said = " ".join(found.problems)
-    assert "'postcode' (called like postcodes)" in said
+    assert "'postcode' (its name suggests postcodes)" in said
     assert f"{messy.N_ZERO} meters with nothing but zeros" in said
 
 
@@ -301,6 +301,22 @@ def test_meters_in_several_units_are_told():
     told = {problem.name: problem for problem in found.advice.problems}
     assert "'unit' states 2 units" in told["several units"].sentence
     assert "one person, several meters?" not in told
+
+
+@pytest.mark.parametrize(("n_columns", "n_questions"), [(1, 1), (3, 3), (4, 1)])
+def test_columns_that_may_name_people_are_asked_about_one_by_one_or_all_at_once(n_columns, n_questions):
+    hours = np.datetime64("2024-03-14", "us") + np.arange(24) * np.timedelta64(1, "h")
+    shared = {f"flag {c}": ["x", "x", "y", "z"] for c in range(n_columns)}
+    meters = pl.DataFrame({"meter": ["a", "b", "c", "d"]} | shared)
+    found = shoal.look(meters.join(pl.DataFrame({"time": hours}), how="cross").with_columns(kwh=pl.lit(1.5)))
+    asked = [p for p in found.advice.problems if p.name == "one person, several meters?"]
+    assert len(asked) == n_questions
+    assert asked[0].flag == ("--subject COLUMN" if n_columns == 4 else "--subject flag 0")
+    one, many = (
+        "1 entry of 'flag 0' has several meters.",
+        "4 columns, such as 'flag 0', 'flag 1', 'flag 2', have entries",
+    )
+    assert asked[0].sentence.startswith(many if n_columns == 4 else one)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_wide_tables_are_read_by_their_layout_and_columns_are_not_listed(tmp_pat
 def test_sensors_of_a_room_are_not_proposed_as_subjects(tmp_path):
     path = tmp_path / "room.csv"
     path.write_text("time,co2_1,temp_1,temp_2\n2026-01-01,600.5,20.5,21.5\n2026-01-02,610.5,20.7,21.1\n")
-    with pytest.raises(InputError, match=r"3 columns have readings, and some are called like sensors.*layout='wide'"):
+    with pytest.raises(InputError, match=r"3 columns have readings, and some are named like sensors.*layout='wide'"):
         propose_policy(path)
     assert "layout: wide  # 3 columns read as 3 subjects" in propose_policy(path, layout="wide")
     path.write_text("time,m1,m2,m3\n2026-01-01,600.5,20.5,21.5\n2026-01-02,610.5,20.7,21.1\n")

@@ -1,5 +1,7 @@
 """The frontier says what was tried, what binds, and what would have to give."""
 
+from dataclasses import replace
+
 from shoal.model import Score
 from shoal.process.policy import Limit
 from shoal.process.search.frontier import Frontier, Limits, Point
@@ -61,7 +63,13 @@ def test_where_nothing_meets_both_limits_it_is_said_what_would_have_to_give():
 
 def test_points_that_could_not_be_tried_say_why():
     refused = (point(8, 0.2, 0.1, refused="k=8 needs at least 8 subjects."),)
-    assert "could be tried: k=8 needs at least 8 subjects." in Frontier(LIMITS, refused).sentence
+    assert Frontier(LIMITS, refused).sentence == "The only point could not be tried: k=8 needs at least 8 subjects."
+    assert Frontier(LIMITS, refused * 2).sentence.startswith("None of 2 points could be tried: k=8 needs")
+
+
+def test_a_setting_without_a_name_begins_its_sentence_with_a_capital():
+    said = Frontier(LIMITS, (replace(point(8, 0.2, 0.15), parameters={}),)).sentence
+    assert said.startswith("The only point does not meet both limits. The one setting given is useful enough but has")
 
 
 def test_a_point_that_failed_when_confirmed_is_told():

@@ -121,13 +121,13 @@ def _read_form(engine: Engine, form: LongForm, folder: Path, settings: Mapping[s
     of = "reading" if isinstance(form.way, Recognised) else "row"
     series = _finish(engine, read, form.plan, rules, policies, base | form.settings(), of=of)
     origin = _origin(series)
-    subjects, *growing = origin.told
+    subjects, *growing = origin.notes
     origin = replace(
         origin,
         kind=form.source.kind,
         sha256=form.source.sha256,
         reading={**origin.reading, **form.account()},
-        told=(subjects, *form.told(), *growing),
+        notes=(subjects, *form.notes(), *growing),
         unread=form.unread(),
     )
     return _with_origin(replace(series, whole=replace(series.whole, timezone=form.shown_zone)), origin)
@@ -253,7 +253,7 @@ def _finish(
     """Handle gaps, and record what all series have in common."""
     n_series = read.totals.n_series
     n_subjects = n_series if plan.subject is None else count_distinct(engine, read.table, SUBJECT)
-    told = (
+    notes = (
         tell_subjects(plan, read.n_rows, n_series, n_subjects, read.instants.n_channels, of=of),
         *tell_growing(read.totals.long, read.totals.growing),
     )
@@ -278,7 +278,7 @@ def _finish(
         timezone=None if read.zone is None else read.zone.name,
         attributes=attributes,
         sensitive=hidden,
-        origin=Origin("file", (), read.n_rows, settings | _layout(plan) | account, told),
+        origin=Origin("file", (), read.n_rows, settings | _layout(plan) | account, notes),
         roles=plan.roles(),
     )
     return SeriesTable(engine, panel, whole)

@@ -19,6 +19,8 @@ from shoal.read.headings import groups_of
 from shoal.read.numbers import MISSING_WORDS
 from shoal.read.understanding import Part, TableShape
 
+MOST_ASKED = 3
+"""Above this many columns that may name people, one question is asked about all of them."""
 K = 10
 """The crowd that the proposed command asks for, if there are enough subjects."""
 
@@ -131,7 +133,16 @@ def _events(found: TableFindings, settings: dict[str, Any]) -> list[Problem]:
 
 def _asked(found: TableFindings) -> list[Problem]:
     """Columns that may name people with several meters, though they are not called so: only the publisher knows."""
-    names = [c for c in found.columns if may_be_accounts(c) and called_like_people(c.name) != "postcodes"]
+    names = [
+        c for c in found.columns if may_be_accounts(c) and "postcodes" not in (called_like_people(c.name), c.shape)
+    ]
+    if len(names) > MOST_ASKED:
+        listed = ", ".join(repr(c.name) for c in names[:MOST_ASKED])
+        sentence = (
+            f"{len(names)} columns, such as {listed}, have entries that several meters share. If one of them names "
+            "people, k must count them."
+        )
+        return [Problem("one person, several meters?", sentence, "--subject COLUMN")]
     return [
         Problem(
             "one person, several meters?",
@@ -140,7 +151,6 @@ def _asked(found: TableFindings) -> list[Problem]:
             f"--subject {c.name}",
         )
         for c in names
-        if c.shape != "postcodes"
     ]
 
 

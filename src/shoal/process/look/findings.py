@@ -302,7 +302,7 @@ def may_be_accounts(column: ColumnCounts) -> bool:
 def identifies(column: ColumnCounts) -> str | None:
     """Why a column is taken to identify people; None if nothing says so."""
     if (kind := called_like_people(column.name)) is not None:
-        return f"called like {kind}"
+        return f"its name suggests {kind}"
     if column.shape is not None:
         return f"entries look like {column.shape}"
     return None

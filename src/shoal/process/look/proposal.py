@@ -2,7 +2,7 @@
 
     identifier  named or shaped like something that identifies a person, or more than a twentieth of the meters have an
                 entry of their own
-    sensitive   static, and called like one
+    sensitive   static, and named like one
     quasi       static, and neither
 
 None of this is a promise: it follows from names, shapes and counts. A column that is not static, or has one entry in

@@ -220,7 +220,7 @@ class Frontier:
 
     def __repr__(self) -> str:
         chosen = "none chosen" if self.chosen is None else f"chosen {self.chosen.described()}"
-        return f"Frontier({len(self)} points, {chosen})"
+        return f"Frontier({len(self)} point{'s' * (len(self) != 1)}, {chosen})"
 
     def _repr_html_(self) -> str:
         rows = self._rows()
@@ -319,8 +319,8 @@ class Frontier:
         tried = [point for point in self.points if point.refused is None]
         if not tried:
             why = self.points[0].refused if self.points else "nothing to try"
-            return f"None of {len(self.points)} points could be tried: {why}"
-        said = [f"None of {len(self.points)} points meets both limits."]
+            return f"{self._none('could', 'could not')} be tried: {why}"
+        said = [f"{self._none('meets', 'does not meet')} both limits."]
         if self.turned_down:
             point = self.turned_down[0]
             said.append(
@@ -346,7 +346,11 @@ class Frontier:
         if not safe and not useful:
             nearest = min(tried, key=lambda point: point.excess(self.limits))
             said.append(f"The nearest is {nearest.described()}: {_missing(nearest, self.limits)}.")
-        return " ".join(said)
+        return " ".join(line[0].upper() + line[1:] if line.startswith("the ") else line for line in said)
+
+    def _none(self, does: str, does_not: str) -> str:
+        n = len(self.points)
+        return f"The only point {does_not}" if n == 1 else f"None of {n} points {does}"
 
 
 def _as_dict(point: Point, efficient: bool) -> dict[str, Any]:

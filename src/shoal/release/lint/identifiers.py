@@ -47,7 +47,7 @@ def surviving_identifiers(written: Written) -> Finding | None:
     ]
     long = {text for text in known if len(text) >= _SHORTEST}
     if n := sum(name in long for path in written.tables for name in _header(path) if name not in _OURS):
-        findings.append(f"{n} column(s) are called like one")
+        findings.append(f"{n} column(s) are named like one")
     words = {word for path in written.tables for text in texts_in_metadata(path) for word in _words(text)}
     if n := len(words & long):
         findings.append(f"{n} are in the metadata of files")
