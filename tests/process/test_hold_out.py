@@ -7,7 +7,7 @@ import pytest
 
 import shoal
 from shard_examples import items
-from shoal import Microaggregation, Panel, load_release, run_policy, simulate
+from shoal import Microaggregation, NoisyAggregates, Panel, load_release, run_policy, simulate
 from shoal.cli.app import run
 from shoal.engines import Local, Memory, in_shards
 from shoal.errors import InputError, ParameterError
@@ -196,3 +196,31 @@ def test_figures_of_shards_are_those_of_memory():
     expected = attack_whole(whole.private.original, whole.published, out.panel)
     found = control_risks(candidate, out)
     assert {name: risk for name, (risk, _) in found.items()} == {name: risk for name, (_, risk) in expected.items()}
+
+
+NOISE = NoisyAggregates(epsilon=1.0, lower=0.0, upper=1.0)
+
+
+def test_one_subject_decides_who_is_kept_out_and_so_more_than_noise_covers(rng):
+    x = rng.random((200, 1)).round()
+    other = x.copy()
+    other[7] = 1.0 - other[7]
+    sums = [[keep_out(Panel(one), 0.5, silent, seed)[0].values.sum() for one in (x, other)] for seed in range(10)]
+    assert np.abs(np.diff(sums)).max() > 1.0
+
+
+def test_differential_privacy_and_hold_out_are_refused_together(tmp_path):
+    message = "hold-out keeps no differential privacy: who is kept out is drawn by the readings"
+    with pytest.raises(ParameterError, match=message):
+        shoal.anonymize(HOMES, method=NOISE, hold_out=0.1)
+    with pytest.raises(ParameterError, match=message):
+        anonymize_source(TABLE, NOISE, tmp_path / "out", {}, hold_out=0.1, private=tmp_path / "keep")
+    TABLE.write_parquet(tmp_path / "homes.parquet")
+    epsilon = "model: closed, closed: {epsilon: 0.1, lower: 0, upper: 5}"
+    noisy = "{name: noisy-aggregates, epsilon: 1, lower: 0, upper: 5}"
+    for method, more in ((noisy, "model: publish"), ("{name: microaggregation, k: 5}", epsilon)):
+        release = f"{{to: out, private: keep, hold_out: 10%, {more}}}"
+        text = f"data: {{path: homes.parquet}}\nmethod: {method}\nrelease: {release}\n"
+        with pytest.raises(ParameterError, match=message):
+            run_policy(parse_policy(text), base=tmp_path)
+    assert not (tmp_path / "out").exists()

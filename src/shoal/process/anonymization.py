@@ -14,7 +14,13 @@ from shoal.methods import Microaggregation
 from shoal.model import Candidate, CandidateShards, Events, Guarantee, Method, Panel, PanelShards, Release
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
-from shoal.process.hold_out import as_share, control_risks, keep_out, refuse_no_private
+from shoal.process.hold_out import (
+    as_share,
+    control_risks,
+    keep_out,
+    refuse_beside_mechanism,
+    refuse_no_private,
+)
 from shoal.process.keep import Keep, apply_keep, kept_by, kept_measures, with_comparison
 from shoal.process.policy.schema import EnginePart
 from shoal.process.progress import steps as progress_steps
@@ -89,7 +95,9 @@ def anonymize(
     chosen = _method(k, method, keep, within)
     with progress_steps() as watched:
         panel = read_data(data, needed_columns(chosen), reading, "anonymize", watched)
-        panel, held_out = keep_out(panel, None if hold_out is None else as_share(hold_out), watched)
+        share = None if hold_out is None else as_share(hold_out)
+        refuse_beside_mechanism(share, chosen)
+        panel, held_out = keep_out(panel, share, watched)
         options = ReleaseOptions(require=tuple(require), suppression_limit=suppression_limit)
         return replace(make_result(chosen, panel, options, watched), held_out=held_out, reading=reading)
 
@@ -219,6 +227,7 @@ def anonymize_source(
         release = publish(moved, to, **publishing)
         remember(_private(publishing), release, settings)
         return release
+    refuse_beside_mechanism(hold_out, method)
     # What is published must be read.
     derived = CALENDAR.get(str(settings.get("split")), ())
     published = [name for name in getattr(method, "attributes", ()) if name not in derived]

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from shoal.attacks import Completion, Copies, Membership
 from shoal.attacks.membership import FEWEST
 from shoal.errors import InputError, ParameterError
-from shoal.guarantees import NoGuarantee
+from shoal.guarantees import DifferentialPrivacy, NoGuarantee
 from shoal.methods.randomness import stream
-from shoal.model import Attack, Candidate, CandidateShards, Panel, PanelShards, Release, Risk
+from shoal.model import Attack, Candidate, CandidateShards, Method, Panel, PanelShards, Release, Risk
 from shoal.model.candidate_shards import SAMPLE
 from shoal.model.watcher import Watcher
 from shoal.process.remembered import recall_held_out
@@ -27,6 +27,12 @@ from shoal.release.publishers_word import tells_exact_figures
 
 WHOLE = (Copies, Completion, Membership)
 """Attacks on a table as a whole; each has a control of people outside it."""
+
+
+NO_HOLD_OUT = (
+    "hold-out keeps no differential privacy: who is kept out is drawn by the readings, so those of one subject would "
+    "decide whose are published, and no noise hides that. Omit it: a release with noise has no risk figures anyway."
+)
 
 
 def as_share(given: Any) -> float:
@@ -89,6 +95,12 @@ def refuse_no_private(share: float | None, private: Any) -> None:
     """Refuse a hold-out without a private folder, which stores who was kept out."""
     if share is not None and private is None:
         raise ParameterError("hold-out: who is kept out is written to the private folder. Give --private DIR.")
+
+
+def refuse_beside_mechanism(share: float | None, method: Method) -> None:
+    """Refuse a hold-out from what keeps differential privacy."""
+    if share is not None and isinstance(method.each_step[-1].aims_at, DifferentialPrivacy):
+        raise ParameterError(NO_HOLD_OUT)
 
 
 def behind(panel: Panel, release: Release, private: Path | None) -> tuple[Panel, Panel | None]:

@@ -18,7 +18,7 @@ from shoal.model import Candidate, CandidateShards, Panel, PanelShards, Release,
 from shoal.model.watcher import Watcher, never, silent, tell
 from shoal.process.assessment import attack_curves
 from shoal.process.engine import panel_on
-from shoal.process.hold_out import as_share, control_risks, keep_out
+from shoal.process.hold_out import NO_HOLD_OUT, as_share, control_risks, keep_out
 from shoal.process.keep import with_comparison
 from shoal.process.policy import Policy
 from shoal.process.policy.schema import Explored, ReleasePart
@@ -189,6 +189,9 @@ def _search_and_publish(
 ) -> Outcome:
     release, require = task.policy.release, task.policy.require
     share = None if release.hold_out is None else as_share(release.hold_out)
+    noisy = task.by_mechanism or (release.model == "closed" and release.closed.epsilon is not None)
+    if share is not None and noisy:
+        raise ParameterError(NO_HOLD_OUT)
     panel, held_out = keep_out(panel, share, steps, task.policy.seed)
     task = task.on(panel)
     searched = search(task, panel, steps=steps, stop=stop)
