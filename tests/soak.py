@@ -185,8 +185,10 @@ def write_page(rows):
             f"| {row.group} | {row.meaning} | {row.tried} | {len(row.findings)} | {row.minutes:.1f} "
             f"| {row.processor / 60:.1f} | {SCALE:g} | {today} |"
         )
-    order = [*COUNTED, *TESTED]
-    PAGE.write_text(HEAD + "".join(f"{kept[group]}\n" for group in order if group in kept))
+    lines = [kept[group] for group in (*COUNTED, *TESTED) if group in kept]
+    total = sum(float(line.split("|")[6]) for line in lines)
+    tail = f"These rows took {total:.0f} minutes of processor time together; two cores share it, and wait in between."
+    PAGE.write_text(HEAD + "".join(f"{line}\n" for line in lines) + f"\n{tail}\n")
 
 
 def main(groups):
