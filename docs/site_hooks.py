@@ -50,7 +50,9 @@ def _notebook_pages(notebook: Path) -> dict[str, str | bytes]:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Links to pages next to the README lead to their places in the site."""
+    """Links to pages next to the README lead to their places in the site; the search finds results after guides."""
+    if page.file.src_uri.startswith("results/") or page.file.src_uri == BESIDE["CHANGELOG.md"]:
+        page.meta["search"] = {"boost": 0.1}
     up = "../" * page.file.src_uri.count("/")
 
     def moved(found: re.Match[str]) -> str:

@@ -256,7 +256,7 @@ class TestTheSite:
             page.locator(".md-search__input").click()
             page.keyboard.type("reposition")
             page.locator(".md-search-result__link").first.wait_for()
-            assert "/reposition.html" in page.locator(".md-search-result__link").first.get_attribute("href")
+            assert "methods/reposition.html" in page.locator(".md-search-result__link").first.get_attribute("href")
 
 
 class TestThePicturesOfTheArchitecture:

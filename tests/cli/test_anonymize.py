@@ -383,7 +383,7 @@ def test_terminal_certificate_and_report_count_lines_that_are_not_rows(meters, c
         (meters / "files" / f"{n}.csv").write_text(text + "\n")
     capsys.readouterr()
     assert run(["anonymize", "files/*.csv", "--k", "10", "-o", "out", *engine]) == 0
-    said = "Lines among or below the rows not read as rows, such as headings, footers or incomplete rows: 6."
+    said = "Lines not read as rows, such as headings, footers or incomplete rows: 6."
     shown = capsys.readouterr()
     assert ["dropped", said] in [line.split(maxsplit=1) for line in shown.out.splitlines()]
     page, certificate = ((meters / "out" / name).read_text() for name in ("report.html", "release.json"))

@@ -12,7 +12,7 @@ GATHERED = {"align": "resample:1h:sum", "quantity": "energy", "quantity_from": "
     [
         (
             "lines_skipped",
-            "Lines among or below the rows not read as rows, such as headings, footers or incomplete rows: 1,200.",
+            "Lines not read as rows, such as headings, footers or incomplete rows: 1,200.",
         ),
         ("not_readings", "Entries left out because they have neither a reading nor a valid time: 1,200."),
         ("filled_down", "Empty cells given the entry above them, which the table states once per block: 1,200."),

@@ -49,7 +49,7 @@ _LINES = (
     (
         "lines_skipped",
         "dropped",
-        "Lines among or below the rows not read as rows, such as headings, footers or incomplete rows",
+        "Lines not read as rows, such as headings, footers or incomplete rows",
     ),
     ("not_readings", "dropped", "Entries left out because they have neither a reading nor a valid time"),
     ("filled_down", "changed", "Empty cells given the entry above them, which the table states once per block"),

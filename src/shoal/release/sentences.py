@@ -45,7 +45,7 @@ WHO_CAN_CHECK = (
         "mechanism",
         lambda f: f.name == "differential-privacy",
         lambda f: (
-            "**Nobody can check this on published values.** It is true by the way the noise was drawn. `shoal verify "
+            "**Nobody can check this on published values.** It follows from how the noise was drawn. `shoal verify "
             "FOLDER` adds up the stated accounting."
         ),
     ),
@@ -53,8 +53,8 @@ WHO_CAN_CHECK = (
         "meters",
         lambda f: f.name == "local-differential-privacy",
         lambda f: (
-            "**Nobody can check this on published values.** It is true by what ran on the meters, before anything was "
-            "sent. `shoal verify FOLDER` compares the stated account with the budget."
+            "**Nobody can check this on published values.** It follows from what ran on the meters, before anything "
+            "was sent. `shoal verify FOLDER` compares the stated account with the budget."
         ),
     ),
     Said(

@@ -361,3 +361,11 @@ def test_registers_with_several_readings_a_row(tmp_path):
     counts = found.to_dict()["counts"]
     assert (counts["meters"], counts["rows"], counts["readings"], counts["absent"]) == (3, 144, 287, 1)
     assert "1 of 12 series have gaps" in str(found)
+
+
+def test_a_question_on_the_page_ends_with_one_mark():
+    hours = np.datetime64("2024-03-14", "us") + np.arange(24) * np.timedelta64(1, "h")
+    meters = pl.DataFrame({"meter": ["a", "b", "c", "d"], "flag": ["x", "x", "y", "z"]})
+    page = shoal.look(meters.join(pl.DataFrame({"time": hours}), how="cross").with_columns(kwh=pl.lit(1.5))).to_html()
+    assert "<strong>One person, several meters?</strong>" in page
+    assert "?.</strong>" not in page
