@@ -145,7 +145,7 @@ def table(runs: list[Run]) -> str:
         f"Written by `python benchmarks/auto.py --page`; do not edit. k = {K}, {N_COLUMNS} values each. Times are",
         "processor seconds; with two threads of both together, and by the clock unless other programs kept the machine",
         "busy. Rows may come from different runs of that file. Growth: the power of n, from the size above; at a",
-        "million that of two threads. The panels of 100,001 and 100,002 series are drawn in the same way, and nothing was",
+        "million that of two threads. The panels of 100,001 and 100,002 series are drawn in the same way; nothing was",
         "tuned on them.",
         "",
         "| panel | series | MDAV | default, 1 thread | times MDAV | 2 threads | by the clock | growth "
