@@ -54,9 +54,9 @@ def test_the_groups_are_the_same_for_any_number_of_threads(small_blocks, rng, n,
 def test_every_round_lowers_the_loss_and_later_ones_cross_borders(small_blocks, rng, monkeypatch):
     x = rng.normal(size=(800, 4))
     monkeypatch.setattr(blocks, "FLAT", 2.0)
-    losses = []
-    for n_rounds in (1, 2, 4):
-        monkeypatch.setattr(blocks, "N_NEAR", (12, 16, 16, 24)[:n_rounds])
+    losses, rounds = [], blocks.N_NEAR
+    for n_rounds in (1, 2, len(rounds)):
+        monkeypatch.setattr(blocks, "N_NEAR", rounds[:n_rounds])
         losses.append(sse(x, grouped(x)))
     assert losses[0] > losses[1] > losses[2]
     whole = sse(x, refine_near(x, start(x, np.zeros(1, dtype=np.int64)), 3, PLENTY * len(x), 24))
@@ -85,6 +85,50 @@ def test_the_share_of_the_spread_is_that_of_the_leading_coordinates(rng):
     values = np.linalg.eigvalsh(np.cov(x.T))[::-1]
     assert blocks._coordinates(x)[1] == pytest.approx(values[: blocks.N_COORDINATES].sum() / values.sum(), abs=0.01)
     assert blocks._coordinates(np.ones((50, 20)))[1] == 1.0
+
+
+def test_groups_are_dissolved_only_while_a_round_before_dissolved_enough(small_blocks, rng, monkeypatch):
+    tried = []
+
+    def watched(x, labels, k, limit, n_near, *, thrifty, dissolving):
+        tried.append((thrifty, dissolving))
+        return refine_near(x, labels, k, limit, n_near, thrifty=thrifty, dissolving=dissolving)
+
+    monkeypatch.setattr(blocks, "refine_near", watched)
+    monkeypatch.setattr(blocks, "FLAT", 2.0)
+    x = rng.normal(size=(400, 3))
+    for worth, every_round in ((-1.0, True), (1.0, False)):
+        tried.clear()
+        monkeypatch.setattr(blocks, "WORTH_DISSOLVING", worth)
+        assert is_partition(grouped(x), 3)
+        assert all(thrifty for thrifty, _ in tried)
+        assert tried[0][1]
+        assert tried[-1][1] == every_round
+
+
+@pytest.mark.parametrize("kind", ["normal", "ties", "alike"])
+def test_a_thrifty_search_keeps_to_k_and_gains_most_of_what_a_thorough_one_does(rng, kind):
+    x = rng.normal(size=(600, 6))
+    x = {"ties": np.round(x), "alike": np.ones_like(x)}.get(kind, x)
+    given = start(x, np.zeros(1, dtype=np.int64))
+    thrifty = refine_near(x, given, 3, PLENTY, 16, thrifty=True)
+    assert is_partition(thrifty, 3)
+    before, after, best = (sse(x, labels) for labels in (given, thrifty, refine_near(x, given, 3, PLENTY, 16)))
+    assert before - after >= 0.8 * (before - best)
+
+
+def test_without_dissolving_there_are_as_many_groups_as_before(rng):
+    x = np.array([[0.0], [0.1], [5.0], [5.1], [10.0], [10.1], [0.2], [9.9]])
+    given = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    groups = [refine_near(x, given, 2, PLENTY, 3, dissolving=dissolving).max() + 1 for dissolving in (True, False)]
+    assert groups == [3, 4]
+
+
+@given(values=st.lists(st.integers(0, 5), min_size=1, max_size=40), data=st.data())
+def test_the_lowest_values_are_those_that_a_stable_sort_puts_first(values, data):
+    x = np.array(values, dtype=float)
+    n = data.draw(st.integers(1, len(x)))
+    assert_array_equal(np.flatnonzero(blocks._lowest(x, n)), np.sort(np.argsort(x, kind="stable")[:n]))
 
 
 def test_a_panel_of_one_block_is_refined_from_exact_mdav(rng):

@@ -6,6 +6,9 @@
 If a few coordinates hold nearly all of the spread (flat rows), borders cost more than otherwise, but MDAV with an index
 is fast. Then MDAV works in much larger blocks, and the first round does nothing else.
 
+With several blocks, the search in each is thrifty (`refine_near`), since the next round looks at most groups again, and
+groups are dissolved only while that happens often enough.
+
 One thread works on a block, using only its own rows, and the borders depend only on the rows: the groups are the same
 for any number of threads. A round never raises the loss. Up to `MOST_IN_BLOCK` rows there is one block and no border,
 so one round.
@@ -20,16 +23,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from shoal.kernels.arrays import Floats, Ints, renumber
+from shoal.kernels.arrays import Bools, Floats, Ints, renumber
 from shoal.kernels.refine import refine_near
 
 MOST_IN_BLOCK = 4000  # rows
 LEAST_GROUPS_IN_BLOCK = 100  # where groups are large, a block has more rows
-N_NEAR = (12, 16, 16, 24)  # near groups tried in each round: fewer in the first, when borders are far from final
+N_NEAR = (16, 20, 24, 24, 24)  # near groups tried in each round: fewer in the first, when borders are far from final
 FLAT = 0.9  # share of the spread that the coordinates of flat rows hold
 MOST_IN_FLAT_BLOCK = 50_000  # rows, where MDAV begins
-N_NEAR_IF_FLAT = (0, 12, 16, 24)
-FIRST_CUTS = (0.5, 0.3, 0.4, 0.45)  # share of the rows below the first cut of each round
+N_NEAR_IF_FLAT = (0, 20, 24, 24, 24)
+FIRST_CUTS = (0.5, 0.3, 0.4, 0.45, 0.35)  # share of the rows below the first cut of each round
+WORTH_DISSOLVING = 0.001  # share of the groups that a round must dissolve for the next one to try
 N_COORDINATES = 8
 _SAMPLE = 4096, 1_000_000  # rows that determine the coordinates, and their values, at most
 _FEWEST = 256  # such rows, at least
@@ -51,23 +55,32 @@ def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: In
     coordinates, share = _coordinates(x)
     is_flat = share >= FLAT
     labels = np.zeros(n, dtype=np.int64)
+    rounds, dissolving = N_NEAR_IF_FLAT if is_flat else N_NEAR, True
     with ThreadPoolExecutor(threads) as pool:
-        for turn, n_near in enumerate(N_NEAR_IF_FLAT if is_flat else N_NEAR):
+        for turn, n_near in enumerate(rounds):
             largest = max(most, MOST_IN_FLAT_BLOCK) if is_flat and not turn else most
             blocks = _blocks(coordinates, labels if turn else np.arange(n), k, largest, turn)
 
-            def work(rows: Ints, turn: int = turn, n_near: int = n_near, before: Ints = labels) -> Ints:
-                y = x[rows]
+            def work(
+                rows: Ints, turn: int = turn, n_near: int = n_near, before: Ints = labels, dissolving: bool = dissolving
+            ) -> tuple[Ints, int]:
+                y = np.take(x, rows, axis=0)
                 given = renumber(before[rows]) if turn else start(y, np.zeros(1, dtype=np.int64))
-                refined = refine_near(y, given, k, max_evaluations * rows.shape[0], n_near) if n_near else given
-                done[0] += rows.shape[0] // len(N_NEAR)
-                return refined
+                limit = max_evaluations * rows.shape[0]
+                refined = (
+                    refine_near(y, given, k, limit, n_near, thrifty=True, dissolving=dissolving) if n_near else given
+                )
+                done[0] += rows.shape[0] // len(rounds)
+                return refined, int(given.max()) + 1
 
-            merged, n_groups = np.empty(n, dtype=np.int64), 0
-            for rows, part in zip(blocks, pool.map(work, blocks), strict=True):
+            merged, n_groups, n_given = np.empty(n, dtype=np.int64), 0, 0
+            for rows, (part, n_before) in zip(blocks, pool.map(work, blocks), strict=True):
                 merged[rows] = n_groups + part
                 n_groups += int(part.max()) + 1
+                n_given += n_before
             labels = merged
+            if n_near:
+                dissolving = n_given - n_groups > WORTH_DISSOLVING * n_given
     done[0] = n
     return renumber(labels)
 
@@ -104,8 +117,9 @@ def _blocks(coordinates: Floats, labels: Ints, k: int, most: int, turn: int) -> 
     """Blocks of whole groups, each as its rows in row order."""
     sizes = np.bincount(labels)
     means = np.stack([np.bincount(labels, column) for column in coordinates.T], axis=1) / sizes[:, None]
-    block_of = np.empty(sizes.shape[0], dtype=np.int64)
-    for block, groups in enumerate(_cut(means, sizes, k, most, turn)):
+    parts = _cut(means, sizes, k, most, turn)
+    block_of = np.empty(sizes.shape[0], dtype=np.min_scalar_type(len(parts)))  # short numbers are sorted in one pass
+    for block, groups in enumerate(parts):
         block_of[groups] = block
     of_rows = block_of[labels]
     order = np.argsort(of_rows, kind="stable")
@@ -123,14 +137,29 @@ def _cut(points: Floats, weights: Ints, k: int, most: int, turn: int) -> list[In
             parts.append(some)
             continue
         centred = points[some] - points[some].mean(axis=0)
-        spread = np.einsum("ia,ib->ab", centred, centred)
+        sample = centred[:: -(-some.shape[0] // _SAMPLE[0])]
+        spread = np.einsum("ia,ib->ab", sample, sample)
         mixture = random.normal(size=spread.shape[0])
         towards = np.einsum("ab,b->a", spread, mixture) if turn else np.linalg.eigh(spread)[1][:, -1]
-        order = some[np.argsort(np.einsum("ia,a->i", centred, towards), kind="stable")]
+        along = np.einsum("ia,a->i", centred, towards)
         n_parts = -(-weight // most)
         share = FIRST_CUTS[turn] if some.shape[0] == points.shape[0] else (n_parts // 2) / n_parts
         wanted = max(int(weight * share) // k, 1) * k
-        place = int(np.searchsorted(np.cumsum(weights[order]), wanted, side="left")) + 1
-        place = min(place, order.shape[0] - 1)
-        waiting += [order[place:], order[:place]]
+        if weight == some.shape[0]:
+            below = _lowest(along, min(wanted, some.shape[0] - 1))
+            waiting += [some[~below], some[below]]
+        else:
+            order = some[np.argsort(along, kind="stable")]
+            place = int(np.searchsorted(np.cumsum(weights[order]), wanted, side="left")) + 1
+            place = min(place, order.shape[0] - 1)
+            waiting += [order[place:], order[:place]]
     return parts
+
+
+def _lowest(values: Floats, n: int) -> Bools:
+    """Which values are the n lowest, of equal ones the first."""
+    last = np.partition(values, n - 1)[n - 1]
+    lowest: Bools = values < last
+    ties = np.flatnonzero(values == last)
+    lowest[ties[: n - int(np.count_nonzero(lowest))]] = True
+    return lowest

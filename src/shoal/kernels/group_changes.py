@@ -28,6 +28,8 @@ from numba.core.options import DefaultOptions
 from shoal.kernels.arrays import Floats, Ints
 
 LARGEST_IN_CYCLE = 64  # rows of a group; a cycle of three groups tries the product of their sizes
+# In place of rows, where no change helps: plain from the means and radii, or from a bound for each row.
+APART, RULED_OUT = -2, -3
 CLEARLY = 1.0 + 1e-9  # a gain is larger than another only by more than rounding
 # For functions that allocate nothing: numba then counts no references to arrays, which took a quarter of the time.
 # The option is numba's own and not documented; a version without it counts them.
@@ -58,8 +60,8 @@ def distance(x: Floats, i: int, y: Floats, j: int) -> np.float64:
 
 
 @njit(**LEAN)
-def renew(s: State, g: int) -> None:
-    """Size, mean and distances of a group from its members."""
+def _renew_mean(s: State, g: int) -> None:
+    """Size and mean of a group from its members."""
     size = 0
     for c in range(s.y.shape[1]):
         s.means[g, c] = 0.0
@@ -70,16 +72,21 @@ def renew(s: State, g: int) -> None:
             s.means[g, c] += s.y[row, c]
         row = s.following[row]
     s.sizes[g] = size
-    s.radii[g] = 0.0
-    if size == 0:
-        return
-    for c in range(s.y.shape[1]):
+    for c in range(s.y.shape[1] if size > 0 else 0):
         s.means[g, c] /= size
+
+
+@njit(**LEAN)
+def renew(s: State, g: int) -> None:
+    """Size, mean and distances of a group from its members."""
+    _renew_mean(s, g)
+    most = 0.0
     row = s.first[g]
     while row >= 0:
         s.own[row] = distance(s.y, row, s.means, g)
-        s.radii[g] = max(s.radii[g], np.sqrt(s.own[row]))
+        most = max(most, s.own[row])
         row = s.following[row]
+    s.radii[g] = np.sqrt(most)
 
 
 @njit(**LEAN)
@@ -112,33 +119,40 @@ def _rounding(terms: float, noise: float) -> float:
 
 
 @njit(**LEAN)
-def are_apart(s: State, a: int, b: int, k: int) -> bool:
-    """True if no move and no swap between the two groups can help.
+def _balls_apart(gap: float, n_a: int, n_b: int, radius_a: float, radius_b: float, k: int) -> bool:
+    """True if no move and no swap can help between two groups whose means are `gap`, squared, apart.
 
     No swap can if the balls around the means that hold the rows do not touch and both groups have two rows or more.
     """
-    n_a = s.sizes[a]
-    n_b = s.sizes[b]
-    gap = np.sqrt(distance(s.means, a, s.means, b))
-    if gap <= s.radii[a] + s.radii[b] or 1.0 / n_a + 1.0 / n_b > 1.0:
+    apart = np.sqrt(gap)
+    if apart <= radius_a + radius_b or 1.0 / n_a + 1.0 / n_b > 1.0:
         return False
-    if n_a > k and n_b / (n_b + 1.0) * (gap - s.radii[a]) ** 2 < n_a / (n_a - 1.0) * s.radii[a] ** 2:
+    if n_a > k and n_b / (n_b + 1.0) * (apart - radius_a) ** 2 < n_a / (n_a - 1.0) * radius_a**2:
         return False
-    return not (n_b > k and n_a / (n_a + 1.0) * (gap - s.radii[b]) ** 2 < n_b / (n_b - 1.0) * s.radii[b] ** 2)
+    return not (n_b > k and n_a / (n_a + 1.0) * (apart - radius_b) ** 2 < n_b / (n_b - 1.0) * radius_b**2)
 
 
 @njit(**LEAN)
-def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, room: Floats) -> tuple[int, int]:
-    """The pair (i of A or -1, j of B or -1) whose move or swap lowers the loss most; (-1, -1) if none does.
+def are_apart(s: State, a: int, b: int, k: int) -> bool:
+    """True if no move and no swap between the two groups can help."""
+    return bool(_balls_apart(distance(s.means, a, s.means, b), s.sizes[a], s.sizes[b], s.radii[a], s.radii[b], k))
 
-    `rows_b` and `room` (2, rows) are work space.
+
+@njit(**LEAN)
+def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows: Ints, room: Floats) -> tuple[int, int]:
+    """The pair (i of A or -1, j of B or -1) whose move or swap lowers the loss most.
+
+    If none does, it is (-1, -1), or twice APART or RULED_OUT. `rows` (2, rows) and `room` (4, rows) are work space.
     """
     n_a = s.sizes[a]
     n_b = s.sizes[b]
-    share = 1.0 / n_a + 1.0 / n_b
     gap = distance(s.means, a, s.means, b)
-    most_b = room[0]  # of h(j) less what does not depend on the rows
-    to_a = room[1]
+    if _balls_apart(gap, n_a, n_b, s.radii[a], s.radii[b], k):
+        return APART, APART
+    share = 1.0 / n_a + 1.0 / n_b
+    rows_a, rows_b = rows[0], rows[1]
+    most_a, most_b = room[0], room[1]  # of h less what does not depend on the rows
+    to_a, to_b = room[2], room[3]
     most = -np.inf
     fixed = share * gap - _rounding(8.0 * (gap + s.radii[a] ** 2 + s.radii[b] ** 2), noise)
     best = 0.0  # what a gain must exceed
@@ -155,27 +169,35 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Ints, ro
                 best = gain * CLEARLY
                 best_j = j
         j = s.following[j]
+    # First which rows of A may gain, then with which of B: without a branch that could not be foreseen.
+    n_tried = 0
     i = s.first[a]
     while i >= 0:
-        to_b = distance(s.y, i, s.means, b)
+        rows_a[n_tried] = i
+        to_b[n_tried] = distance(s.y, i, s.means, b)
+        most_a[n_tried] = (1.0 + share) * s.own[i] - (1.0 - share) * to_b[n_tried]
+        n_tried += int((n_a > k) | (most_a[n_tried] + most > best))
+        i = s.following[i]
+    if n_tried == 0 and best_j < 0:
+        return RULED_OUT, RULED_OUT
+    for p in range(n_tried):
+        i = rows_a[p]
         if n_a > k:
-            gain = n_a / (n_a - 1.0) * s.own[i] - n_b / (n_b + 1.0) * to_b
-            if gain > best and gain > _rounding(s.own[i] + to_b, noise):
+            gain = n_a / (n_a - 1.0) * s.own[i] - n_b / (n_b + 1.0) * to_b[p]
+            if gain > best and gain > _rounding(s.own[i] + to_b[p], noise):
                 best = gain * CLEARLY
                 best_i = i
                 best_j = -1
-        most_i = (1.0 + share) * s.own[i] - (1.0 - share) * to_b
-        for q in range(n_b if most_i + most > best else 0):
-            if most_i + most_b[q] <= best:
+        for q in range(n_b if most_a[p] + most > best else 0):
+            if most_a[p] + most_b[q] <= best:
                 continue
             j = rows_b[q]
             between = distance(s.y, i, s.y, j)
-            gain = s.own[i] - to_b + s.own[j] - to_a[q] + share * between
-            if gain > best and gain > _rounding(s.own[i] + to_b + s.own[j] + to_a[q] + between, noise):
+            gain = s.own[i] - to_b[p] + s.own[j] - to_a[q] + share * between
+            if gain > best and gain > _rounding(s.own[i] + to_b[p] + s.own[j] + to_a[q] + between, noise):
                 best = gain * CLEARLY
                 best_i = i
                 best_j = j
-        i = s.following[i]
     return best_i, best_j
 
 
@@ -262,12 +284,14 @@ def dissolve(s: State, a: int, near: Ints, noise: float) -> Ints:
             break
         gain -= best
         relabel(s, rows[p], targets[p])
-        renew(s, targets[p])
+        _renew_mean(s, targets[p])
     if targets[size - 1] < 0:
         for p in range(size):
             if targets[p] >= 0:
                 relabel(s, rows[p], a)
-                renew(s, targets[p])
-        targets = targets[:0]
+                _renew_mean(s, targets[p])
+        return targets[:0]
     renew(s, a)
+    for b in targets:
+        renew(s, b)
     return targets

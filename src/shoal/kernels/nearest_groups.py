@@ -97,17 +97,31 @@ def _nearest_of_all(means: Floats, near: Ints) -> None:
     n_near = near.shape[1]
     columns = means.T.copy()
     distances = np.empty(g)
+    candidates = np.empty(g, dtype=np.int64)
     nearest = np.empty(n_near)
+    width = g // n_near
     for a in range(g):
         distances[:] = 0.0
         for c in range(n_columns):
             for b in range(g):
                 difference = columns[c, b] - means[a, c]
                 distances[b] += difference * difference
-        n_found = 0
+        distances[a] = np.inf
+        # The minima of as many parts as are wanted: the last one wanted is no farther than the largest of them.
+        most = 0.0
+        for part in range(n_near):
+            least = np.inf
+            for b in range(part * width, (part + 1) * width):
+                least = min(least, distances[b])
+            most = max(most, least)
+        n_candidates = 0
         for b in range(g):
+            candidates[n_candidates] = b
+            n_candidates += int(b != a) * (1 - int(distances[b] > most))  # no branch: it could not be foreseen
+        n_found = 0
+        for b in candidates[:n_candidates]:
             total = distances[b]
-            if b == a or (n_found == n_near and total >= nearest[n_near - 1]):
+            if n_found == n_near and total >= nearest[n_near - 1]:
                 continue
             slot = n_found if n_found < n_near else n_near - 1
             n_found = min(n_found + 1, n_near)
