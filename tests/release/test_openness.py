@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shard_examples import repeated_candidate, small_candidate
 from shoal import NLK, Microaggregation, Panel, load_release, publish, read_panel
-from shoal.methods import NoiseAddition
+from shoal.methods import NoiseAddition, Steps, Transformation
 from shoal.process.comparison import compare
 from shoal.release import openness
 from shoal.release.certification import keyed_digest
@@ -204,6 +204,29 @@ def test_of_a_small_release_what_was_tried_goes_first_then_the_last_scores_then_
     assert told(3) == (["first"], ["linkage"], ["limits"], openness.FEWER)
     for most in (2, 0, -7):
         assert told(most) == ([], [], [], openness.LEFT_OUT)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Microaggregation(k=3, bound=True),
+        Microaggregation(k=6, aggregate="median"),
+        NLK(n=1, l=2, k=3),
+        NLK(n=1, l=2, k=6, representative="median"),
+        Steps((Transformation(kind="coarsen", resolution=0.001), Microaggregation(k=6, aggregate="median"))),
+    ],
+    ids=lambda method: method.name,
+)
+def test_figures_of_a_method_that_follow_from_readings_are_counted_and_left_out_of_small_releases(
+    tmp_path, rng, method
+):
+    def told(n):
+        candidate = method.anonymize(Panel(rng.gamma(2.0, size=(n, 8)).round(3)))
+        return candidate.recipe.figures, publish(candidate, tmp_path / str(n)).certificate["method"]["figures"]
+
+    (made, small), (_, large) = told(12), told(600)
+    assert small == openness.counts_alone(made) != made
+    assert openness.counts_alone(large) != large
 
 
 def test_categories_give_way_after_the_last_scores_and_before_the_first():

@@ -41,6 +41,9 @@ _FOLLOW = frozenset(
 )
 """Intervals follow from a success and the number of targets; the others are not figures about readings."""
 
+OF_READINGS = frozenset({"at_most_above_best", "largest_likeness", "loss_above_bound"})
+"""Figures of methods that follow from readings, as scores do; the others are counts."""
+
 LEFT_OUT = (
     "Risk, utility and curves of the originals are left out: the release leaves so few possible originals open that "
     "someone could find readings by trying which of them give these figures. The publisher has them."
@@ -99,6 +102,12 @@ def tell_what_may_be_told(
     some = dict(list(scores.items())[: room - n_categories])
     further = by_category | ({"process": without} if without else {})
     return some, dict(risks), shown | further | {"left_out": FEWER}
+
+
+def counts_alone(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a method, or of several steps, without those that follow from readings."""
+    kept = {name: figure for name, figure in figures.items() if name not in OF_READINGS}
+    return kept | ({"steps": [counts_alone(step) for step in kept["steps"]]} if "steps" in kept else {})
 
 
 def count_figures(part: Any) -> int:
