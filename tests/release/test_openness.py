@@ -229,6 +229,16 @@ def test_figures_of_a_method_that_follow_from_readings_are_counted_and_left_out_
     assert openness.counts_alone(large) != large
 
 
+def test_counts_of_a_method_stay_whatever_their_names():
+    figures = {"steps": 24, "loss_above_bound": 0.1, "cells_alone": 3}
+    assert openness.counts_alone(figures) == {"steps": 24, "cells_alone": 3}
+    several = {"steps": [figures, {"steps": 2}], "not_claimed": []}
+    assert openness.counts_alone(several) == {
+        "steps": [{"steps": 24, "cells_alone": 3}, {"steps": 2}],
+        "not_claimed": [],
+    }
+
+
 def test_categories_give_way_after_the_last_scores_and_before_the_first():
     scores = {name: {"value": 0.5} for name in "abcdefgh"}
     figures = {"categories": {"column": "tariff", "rows": [{"series": 10, "scores": {"a": {"value": 0.5}}}] * 2}}

@@ -107,7 +107,8 @@ def tell_what_may_be_told(
 def counts_alone(figures: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of a method, or of several steps, without those that follow from readings."""
     kept = {name: figure for name, figure in figures.items() if name not in OF_READINGS}
-    return kept | ({"steps": [counts_alone(step) for step in kept["steps"]]} if "steps" in kept else {})
+    several = kept.get("steps")
+    return kept | ({"steps": [counts_alone(step) for step in several]} if isinstance(several, list) else {})
 
 
 def count_figures(part: Any) -> int:
