@@ -168,6 +168,33 @@ class TestBits:
         assert open_bits(constant) == pytest.approx(open_bits(short))
         assert open_bits(constant) > 0
 
+    def test_series_of_a_subject_do_not_add_up(self, rng):
+        """As rows or as instants, the days of six houses are the same readings."""
+        days = rng.permutation(30).astype(float) + np.array(HOUSES)[:, None]
+        as_rows = Microaggregation(k=3).anonymize(Panel(days.reshape(-1, 1), subjects=np.repeat(np.arange(6), 30)))
+        assert open_bits(as_rows) <= 3 * 10  # three pairs of houses
+        assert openness.affordable(lambda: open_bits(as_rows), as_rows.guarantees) < 0
+
+    @given(st.lists(st.integers(0, 6), min_size=2, max_size=5), st.integers(2, 4), st.booleans())
+    def test_or_where_only_some_readings_are_of_different_subjects(self, group, n_subjects, ends_are_told):
+        """The first reading of each subject may differ; the others are known."""
+        subjects = np.arange(len(group)) % n_subjects
+        first = np.flatnonzero(np.arange(len(group)) < n_subjects)
+        ways = set()
+        for p in itertools.product(range(7), repeat=len(group)):
+            known = all(p[i] == group[i] for i in range(len(group)) if i not in first)
+            same = (min(p), max(p)) == (min(group), max(group)) if ends_are_told else sum(p) == sum(group)
+            if known and same:
+                ways.add(p)
+        bits = most_open(
+            np.array(group, dtype=float)[:, None],
+            np.ones((len(group), 1)),
+            np.zeros(len(group), dtype=np.int64),
+            subjects=subjects,
+            ends_are_told=ends_are_told,
+        )
+        assert bits <= np.log2(len(ways)) + 1e-9
+
     def test_many_cells_of_few_values_leave_little_open(self, rng):
         occupied = np.repeat(rng.integers(0, 2, size=(30, 200)), 2, axis=0).astype(float)
         assert open_bits(Microaggregation(k=2).anonymize(Panel(occupied))) < ENOUGH_BITS
