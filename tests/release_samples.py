@@ -119,7 +119,7 @@ def publish_kinds(folder):
     """The certificate of each kind of release; the folder of each has its name."""
     micro, private = Microaggregation(k=4), folder / "private"
     agreement = Agreement(recipient="A", purpose="B", expires=date(2030, 1, 1))
-    twice = days(subjects=[f"home-{i // 2}" for i in range(160)])
+    twice = days(n=480, subjects=[f"home-{i // 2}" for i in range(480)])
     filled = read_panel(table_with_gaps(), missing="interpolate:2h,drop-series")
     noise = {"epsilon": 1.0, "lower": 0.0, "upper": 5.0}
     made = {

@@ -280,3 +280,12 @@ def test_what_is_known_is_said():
     assert KnownPoints(3, choose="peaks", noise=0.1, shift=2).knows == (
         "Readings with errors at 3 instants where they are highest by an uncertain clock."
     )
+
+
+def test_intervals_are_over_subjects_not_over_their_series(rng):
+    x = rng.integers(0, 3, (40, 4)).astype(float)
+    once, often = Panel(x), Panel(np.repeat(x, 30, axis=0), subjects=np.repeat(np.arange(40), 30))
+    one, other = (KnownPoints(4, scale="same").attack(panel, panel) for panel in (once, often))
+    assert (other.n_targets, other.success) == (1200, pytest.approx(one.success))
+    assert other.interval.high == pytest.approx(one.interval.high)
+    assert other.control_interval.low == pytest.approx(one.control_interval.low)

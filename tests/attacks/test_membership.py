@@ -136,3 +136,14 @@ def test_somebody_who_used_nothing_at_all_is_judged_like_others():
     assert risk.success > 0.95
     means = Microaggregation(k=10).anonymize(like(panel, values[INSIDE])).published
     assert 0.0 <= Membership().attack(empty, means, rows=INSIDE).success <= 1.0
+
+
+def test_subjects_are_judged_not_their_series(rng):
+    x, subjects = rng.random((400, 24)), np.repeat(np.arange(20), 20)
+    rows = np.flatnonzero(subjects < 10)
+    released = Panel(x[rows], subjects=subjects[rows])
+    risk = Membership().attack(Panel(x, subjects=subjects), released, rows=rows)
+    assert (risk.success, risk.n_targets) == (1.0, 10)  # five subjects inside and five outside
+    assert "; 10 subjects)" in risk.sentence
+    assert set(subjects[list(risk.worst)]) <= set(range(10))
+    assert len(set(subjects[list(risk.worst)])) == len(risk.worst)

@@ -123,3 +123,9 @@ def test_a_network_learns_it_too():
     panel = households()
     risk = Relink(encoder="deep").attack(panel, panel)
     assert risk.interval.low > 20 * risk.baseline
+
+
+def test_with_gaps_in_every_week_only_mean_days_are_compared(rng):
+    panel = households()
+    holed = Panel(np.where(rng.random(panel.values.shape) < 0.5, np.nan, panel.values), times=panel.times)
+    assert Relink().attack(holed, holed).success == NearestNeighbour().attack(holed, holed).success

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shard_examples import repeated_candidate, small_candidate
 from shoal import NLK, Microaggregation, Panel, load_release, publish, read_panel
-from shoal.methods import NoiseAddition
+from shoal.methods import NoiseAddition, Steps, Transformation
 from shoal.process.comparison import compare
 from shoal.release import openness
 from shoal.release.certification import keyed_digest
@@ -168,6 +168,33 @@ class TestBits:
         assert open_bits(constant) == pytest.approx(open_bits(short))
         assert open_bits(constant) > 0
 
+    def test_series_of_a_subject_do_not_add_up(self, rng):
+        """As rows or as instants, the days of six houses are the same readings."""
+        days = rng.permutation(30).astype(float) + np.array(HOUSES)[:, None]
+        as_rows = Microaggregation(k=3).anonymize(Panel(days.reshape(-1, 1), subjects=np.repeat(np.arange(6), 30)))
+        assert open_bits(as_rows) <= 3 * 10  # three pairs of houses
+        assert openness.affordable(lambda: open_bits(as_rows), as_rows.guarantees) < 0
+
+    @given(st.lists(st.integers(0, 6), min_size=2, max_size=5), st.integers(2, 4), st.booleans())
+    def test_or_where_only_some_readings_are_of_different_subjects(self, group, n_subjects, ends_are_told):
+        """The first reading of each subject may differ; the others are known."""
+        subjects = np.arange(len(group)) % n_subjects
+        first = np.flatnonzero(np.arange(len(group)) < n_subjects)
+        ways = set()
+        for p in itertools.product(range(7), repeat=len(group)):
+            known = all(p[i] == group[i] for i in range(len(group)) if i not in first)
+            same = (min(p), max(p)) == (min(group), max(group)) if ends_are_told else sum(p) == sum(group)
+            if known and same:
+                ways.add(p)
+        bits = most_open(
+            np.array(group, dtype=float)[:, None],
+            np.ones((len(group), 1)),
+            np.zeros(len(group), dtype=np.int64),
+            subjects=subjects,
+            ends_are_told=ends_are_told,
+        )
+        assert bits <= np.log2(len(ways)) + 1e-9
+
     def test_many_cells_of_few_values_leave_little_open(self, rng):
         occupied = np.repeat(rng.integers(0, 2, size=(30, 200)), 2, axis=0).astype(float)
         assert open_bits(Microaggregation(k=2).anonymize(Panel(occupied))) < ENOUGH_BITS
@@ -204,6 +231,39 @@ def test_of_a_small_release_what_was_tried_goes_first_then_the_last_scores_then_
     assert told(3) == (["first"], ["linkage"], ["limits"], openness.FEWER)
     for most in (2, 0, -7):
         assert told(most) == ([], [], [], openness.LEFT_OUT)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Microaggregation(k=3, bound=True),
+        Microaggregation(k=6, aggregate="median"),
+        NLK(n=1, l=2, k=3),
+        NLK(n=1, l=2, k=6, representative="median"),
+        Steps((Transformation(kind="coarsen", resolution=0.001), Microaggregation(k=6, aggregate="median"))),
+    ],
+    ids=lambda method: method.name,
+)
+def test_figures_of_a_method_that_follow_from_readings_are_counted_and_left_out_of_small_releases(
+    tmp_path, rng, method
+):
+    def told(n):
+        candidate = method.anonymize(Panel(rng.gamma(2.0, size=(n, 8)).round(3)))
+        return candidate.recipe.figures, publish(candidate, tmp_path / str(n)).certificate["method"]["figures"]
+
+    (made, small), (_, large) = told(12), told(600)
+    assert small == openness.counts_alone(made) != made
+    assert openness.counts_alone(large) != large
+
+
+def test_counts_of_a_method_stay_whatever_their_names():
+    figures = {"steps": 24, "loss_above_bound": 0.1, "cells_alone": 3}
+    assert openness.counts_alone(figures) == {"steps": 24, "cells_alone": 3}
+    several = {"steps": [figures, {"steps": 2}], "not_claimed": []}
+    assert openness.counts_alone(several) == {
+        "steps": [{"steps": 24, "cells_alone": 3}, {"steps": 2}],
+        "not_claimed": [],
+    }
 
 
 def test_categories_give_way_after_the_last_scores_and_before_the_first():

@@ -157,7 +157,7 @@ THE_OTHERS = {
     "nlk": _differs(
         *(NO_CROWD, SUMMARY),
         more=[
-            *("Method: alone", "Method: bound", "figures: left out", "groups: instants"),
+            *("Method: alone", "figures: left out", "groups: instants"),
             *("may not: as measured", "may not: more known readings", "may not: series found", "may: known readings"),
         ],
         less=["groups: series"],

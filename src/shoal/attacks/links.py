@@ -32,7 +32,8 @@ N_SURE = 20
 class LinkRisk(Risk):
     """What an adversary who links known targets to published series achieves.
 
-    `success` is the mean chance over all targets, `confidence` the mean of 1/m. The interval is Wilson's, over targets.
+    `success` is the mean chance over all targets, `confidence` the mean of 1/m. The interval is Wilson's, over the
+    subjects of the targets.
     `prosecutor` is the chance for the target the adversary is surest of: the mean chance of the links that look best
     (few candidates, then a large lead over the next series), at least 20 of them; or of all exact matches with the same
     number of candidates, even if that is one. The baseline picks a published series at random and is computed exactly.
@@ -106,6 +107,8 @@ class LinkFindings(Findings):
     n_originals: int
     n_published: int
     n_left_out: int
+    n_people: int
+    """How many subjects the targets are of."""
     n_shards: int = 1
 
     @classmethod
@@ -113,14 +116,14 @@ class LinkFindings(Findings):
         """Compute the views if there are targets: those of a shard may all be in others."""
         looked = tuple(views) if len(truth.targets) else ()
         rows = np.bincount(truth.owners[truth.owners >= 0], minlength=int(truth.subjects.max()) + 1)
-        counts = len(truth.subjects), len(truth.owners), truth.n_left_out
+        counts = len(truth.subjects), len(truth.owners), truth.n_left_out, len(np.unique(truth.of_targets))
         return cls(truth.targets, rows[truth.of_targets], looked, levels, *counts)
 
     @classmethod
     def merged(cls, several: Sequence[Self]) -> Self:
         """Targets come in the order of the shards, and every published row of all shards may be guessed."""
-        n_originals, n_published, n_left_out = np.sum(
-            [(one.n_originals, one.n_published, one.n_left_out) for one in several], axis=0
+        n_originals, n_published, n_left_out, n_people = np.sum(
+            [(one.n_originals, one.n_published, one.n_left_out, one.n_people) for one in several], axis=0
         ).tolist()
         before = np.cumsum([0, *(one.n_originals for one in several[:-1])])
         ways = zip(*(one.views for one in several if len(one.targets)), strict=True)
@@ -132,6 +135,7 @@ class LinkFindings(Findings):
             n_originals,
             n_published,
             n_left_out,
+            n_people,
             sum(one.n_shards for one in several),
         )
 
@@ -222,7 +226,8 @@ def link_figures(
     guess = float((findings.own_rows / findings.n_published if guesses is None else guesses).mean())
     others = float((best.sizes > best.own).mean())
     sole = best.sizes == 1
-    interval = Interval.wilson(success, n)
+    # Series of one subject are found together, or not at all.
+    interval = Interval.wilson(success, findings.n_people)
     order = np.argsort(-at_most, kind="stable")[:N_WORST]
     linked = Linked(
         holds=holds,
@@ -243,7 +248,7 @@ def link_figures(
         "worst": tuple(int(row) for row in findings.targets[order]),
         "prosecutor": prosecutor,
         "control": others,
-        "control_interval": Interval.wilson(others, n),
+        "control_interval": Interval.wilson(others, findings.n_people),
         "confidence": float((1.0 / np.maximum(best.sizes, 1)).mean()),
         "highest": float(at_most.max()),
         "candidates": float(np.median(best.sizes)),

@@ -81,7 +81,8 @@ class Membership(SeriesAttack[MembershipRisk]):
     learning, the other half for judging.
 
     The subjects outside are the originals that were not published, and those in `outside`. Without any, nothing can be
-    judged, and the attack is refused: keep some subjects out of the release, or give series of comparable ones.
+    judged, and the attack is refused: keep some subjects out of the release, or give series of comparable ones. Of
+    several series of a subject, each sign is that of the one that looks most like a member.
 
     Parameters
     ----------
@@ -157,9 +158,11 @@ class Membership(SeriesAttack[MembershipRisk]):
         if self.shadows or self.step != 1:
             scenarios = None
         looks = self._looks(original, published, scenarios)
-        near, far = looks[inside], looks[absent]
+        near, first = _by_subject(looks[inside], truth.subjects[inside])
+        far, _ = _by_subject(looks[absent], truth.subjects[absent])
         if outside is not None:
-            far = np.concatenate([far, self._looks(outside, published, scenarios)])
+            others, _ = _by_subject(self._looks(outside, published, scenarios), outside.subject_codes)
+            far = np.concatenate([far, others])
         if min(len(near), len(far)) < FEWEST:
             raise ParameterError(
                 f"Membership needs at least {FEWEST} subjects inside the release and {FEWEST} outside, it has "
@@ -167,7 +170,7 @@ class Membership(SeriesAttack[MembershipRisk]):
                 "`outside`."
             )
         if not self.shadows:
-            return MembershipFindings(inside, near, far)
+            return MembershipFindings(inside[first], near, far)
         if truth.is_shard:
             raise ParameterError("Shadow releases are made from all subjects: Membership with shadows takes no shards.")
         people = pool_people(original, outside)
@@ -176,7 +179,8 @@ class Membership(SeriesAttack[MembershipRisk]):
         seen = self._looks(people, published)
         odds = np.where(seen[:, 0] == 0.0, 0.0, np.exp(-np.clip(likelihood_ratios(signs, drawn, seen), -700, 700)))
         strange = np.concatenate([absent, np.arange(original.n_series, people.n_series)])
-        return MembershipFindings(inside, odds[inside, None], odds[strange, None])
+        near, far = (_by_subject(odds[rows, None], people.subject_codes[rows])[0] for rows in (inside, strange))
+        return MembershipFindings(inside[first], near, far)
 
     def _looks(self, panel: Panel, published: Panel, scenarios: Scenarios | None = None) -> Floats:
         """The signs of each series, (series, signs), the smaller the more it looks like being in."""
@@ -257,6 +261,14 @@ class MembershipFindings(Findings):
     inside: Rows
     near: Floats
     far: Floats
+
+
+def _by_subject(signs: Floats, subjects: Rows) -> tuple[Floats, Rows]:
+    """The least of each sign over the series of each subject, and the first of these series."""
+    _, first, place = np.unique(subjects, return_index=True, return_inverse=True)
+    least = np.full((len(first), signs.shape[1]), np.inf)
+    np.minimum.at(least, place.reshape(-1), signs)
+    return least, first
 
 
 def _held(step: Step) -> str:

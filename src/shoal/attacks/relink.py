@@ -19,7 +19,7 @@ from shoal.attacks.sentences import OTHERS_FIT
 from shoal.attacks.words import check_choice, check_targets
 from shoal.errors import ParameterError
 from shoal.features.fingerprint import Calendar
-from shoal.features.linker import FEWEST, Encoder, Linker, learn_linker, window_days
+from shoal.features.linker import FEWEST, Encoder, Linker, TooFewWindowsError, learn_linker, window_days
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Panel
 from shoal.read.zones import local_times
@@ -170,9 +170,12 @@ class Relink(SeriesAttack[LinkRisk]):
             places = np.flatnonzero(half[codes[truth.targets]] == fold)
             if len(places):
                 others = half[codes] != fold
-                learned = learn_linker(
-                    values[others], codes[others], whole, n_days, encoder=self.encoder, seed=self.seed
-                )
+                try:
+                    learned = learn_linker(
+                        values[others], codes[others], whole, n_days, encoder=self.encoder, seed=self.seed
+                    )
+                except TooFewWindowsError:
+                    return []
                 folds.append((learned, places))
         return folds
 

@@ -99,7 +99,8 @@ class Reordering(SeriesAttack[ReorderingRisk]):
         habits = self._habits(values, local_times(published.times, published.timezone))
         near = Links(*nearest_rows(habits[wanted], habits, stretch[wanted], stretch))
         found = _count(near, truth.owners, wanted)
-        counts = original.n_series, published.n_series, truth.n_left_out
+        n_people = len(np.unique(truth.owners[wanted]))
+        counts = original.n_series, published.n_series, truth.n_left_out, n_people
         links = LinkFindings(truth.rows[wanted], kin[wanted], ((found,),), NO_LEVELS, *counts)
         return ReorderingFindings(links, rivals[wanted])
 

@@ -44,6 +44,10 @@ MOST_HOUSEHOLDS, MOST_WINDOWS = 3_000, 12
 """The most households to learn from; with more, a sample is drawn. A few thousand are enough."""
 
 
+class TooFewWindowsError(ParameterError):
+    """There is too little to learn from; gaps may have left too few whole windows."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Linker:
     """A map from stretches of readings to vectors in which a household is close to itself at any time.
@@ -164,7 +168,7 @@ def learn_linker(
     if len(cut) > MOST_WINDOWS:
         cut = [cut[at] for at in np.linspace(0, len(cut) - 1, MOST_WINDOWS).astype(int)]
     if len(cut) < 2 or len(different) < FEWEST:
-        raise ParameterError(
+        raise TooFewWindowsError(
             f"Training a linker needs {FEWEST} subjects with two windows of {n_days} days at least; here are "
             f"{len(different)} subjects and {len(cut)} windows. Use nearest-neighbour, which is not trained."
         )

@@ -24,6 +24,7 @@ from shoal.model import (
     EventsCandidate,
     Guarantee,
     Panel,
+    Recipe,
     Release,
     Risk,
     Role,
@@ -43,7 +44,7 @@ from shoal.release.forms import form_of
 from shoal.release.lint import settle
 from shoal.release.lint.file_metadata import judge_files, odd_dates
 from shoal.release.opened import ShardedRelease
-from shoal.release.openness import EVENTS, affordable, tell_what_may_be_told
+from shoal.release.openness import EVENTS, affordable, count_figures, counts_alone, tell_what_may_be_told
 from shoal.release.options import ReleaseOptions
 from shoal.release.private import (
     data_digest,
@@ -156,7 +157,7 @@ def release_candidate(
             candidate.map(partial(_keep_names, work, len(parts)))
         files = {name: part for one in written for name, part in one.files.items()}
         draft = certify(
-            recipe=candidate.recipe,
+            recipe=told.recipe,
             summary=summary,
             guarantees=tuple(zip(guarantees, verdicts, strict=True)),
             scores=told.scores,
@@ -222,6 +223,7 @@ class _Told(Figures):
     """Figures for the certificate, and those that are for the publisher alone."""
 
     measured: Mapping[str, Any]
+    recipe: Recipe
 
 
 def _told(
@@ -230,19 +232,26 @@ def _told(
     """What may be stated without revealing the originals."""
     scores, risks, figures = wanted.scores, wanted.risks, wanted.figures
     if not tells_exact_figures(guarantees):
-        return _Told({}, {}, {}, {})
+        return _Told({}, {}, {}, {}, candidate.recipe)
     everything = certified_figures(scores, risks)
     if isinstance(candidate, EventsCandidate):
         missing = readers_figures(candidate.published, suppression)
         shown = {**figures, **({"suppression": missing} if missing else {}), "left_out": EVENTS}
-        return _Told({}, {}, shown, everything)
-    most = affordable(lambda: bits, guarantees)
-    told = tell_what_may_be_told(most, everything["utility"], everything["risk"], figures)
+        return _Told({}, {}, shown, everything, candidate.recipe)
+    most, recipe = affordable(lambda: bits, guarantees), candidate.recipe
+    counts = counts_alone(recipe.figures)
+    n_further = count_figures(recipe.figures) - count_figures(counts)
+    told = tell_what_may_be_told(most - n_further, everything["utility"], everything["risk"], figures)
+    if n_further and (n_further > most or "left_out" in told[2]):
+        # They go first.
+        recipe = replace(recipe, figures=counts)
+        told = tell_what_may_be_told(most, everything["utility"], everything["risk"], figures)
     return _Told(
         {name: pair for name, pair in scores.items() if name in told[0]},
         {name: pair for name, pair in risks.items() if name in told[1]},
         told[2],
         everything if "left_out" in told[2] else {},
+        recipe,
     )
 
 

@@ -5,7 +5,8 @@ three with known means, have about a million possibilities; two scores leave two
 the possibilities outnumber what all figures together can distinguish by a factor of 2^128.
 
 Readings of different instants may follow from each other: for constant series the first one determines all. Openness is
-therefore counted at a single instant, the one that leaves most open, and never added up over instants.
+therefore counted at a single instant, the one that leaves most open, and never added up over instants. The series of a
+subject may follow from each other too: one of them counts, and the others are taken as known.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ _FOLLOW = frozenset(
     {"interval", "baseline_interval", "n_targets", "n_left_out", "n_suppressed", "at", "parameters", "range"}
 )
 """Intervals follow from a success and the number of targets; the others are not figures about readings."""
+
+OF_READINGS = frozenset({"at_most_above_best", "largest_likeness", "loss_above_bound"})
+"""Figures of methods that follow from readings, as scores do; the others are counts."""
 
 LEFT_OUT = (
     "Figures of risk and utility and curves of the originals are left out: so few originals could have led to this "
@@ -102,6 +106,13 @@ def tell_what_may_be_told(
     return some, dict(risks), shown | further | {"left_out": FEWER}
 
 
+def counts_alone(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a method, or of several steps, without those that follow from readings."""
+    kept = {name: figure for name, figure in figures.items() if name not in OF_READINGS}
+    several = kept.get("steps")
+    return kept | ({"steps": [counts_alone(step) for step in several]} if isinstance(several, list) else {})
+
+
 def count_figures(part: Any) -> int:
     """How many numbers there are in nested parts; not those that follow from others, or that say how much was asked."""
     if isinstance(part, Mapping):
@@ -139,6 +150,7 @@ def open_bits(candidate: Candidate) -> float:
         originals.rows,
         curves.rows,
         groups,
+        subjects=originals.subject_codes,
         thirds=candidate.recipe.parameters.get("aggregate") == "quantiles",
         ends_are_told=envelopes is not None,
         letters=1 if envelopes is None else int(envelopes.levels.max()),
@@ -150,6 +162,7 @@ def most_open(
     after: NDArray[np.float64],
     groups: NDArray[np.int64],
     *,
+    subjects: NDArray[np.int64] | None = None,
     thirds: bool = False,
     ends_are_told: bool = False,
     letters: int = 1,
@@ -163,10 +176,12 @@ def most_open(
 
         bits = sum over pairs of log2(1 + min(x[j+1] - x[j], x[m-1-j] - x[m-2-j]) / step)
 
-    with half the difference for the two in the middle. `thirds` are groups of their own. If the ends of a group are
-    published, they stay; if a word is, `letters` of the alphabet are known for each reading.
+    with half the difference for two that are neighbours. `thirds` are groups of their own. If the ends of a group are
+    published, they stay; if a word is, `letters` of the alphabet are known for each reading. Only the first reading of
+    each of the `subjects` is in a pair.
     """
     most = 0.0
+    subjects = np.arange(len(before)) if subjects is None else subjects
     visible = _smallest_visible(before)
     for column in range(before.shape[1]):
         x, told = before[:, column], after[:, column]
@@ -182,7 +197,9 @@ def most_open(
         if thirds:
             sizes = np.diff(ends)
             ends = np.unique([cuts + third * sizes // 3 for third in range(3)] + [cuts + sizes])
-        bits = _bits_of_pairs(x[seen][order], ends, step, 1 if ends_are_told else 0, 2.0 * np.log2(letters))
+        counts = np.zeros(len(order), dtype=np.bool_)
+        counts[np.unique(subjects[seen], return_index=True)[1]] = True
+        bits = _bits_of_pairs(x[seen][order], ends, step, counts[order], ends_are_told, 2.0 * np.log2(letters))
         most = max(most, bits)
     return most
 
@@ -198,18 +215,31 @@ def _smallest_visible(x: NDArray[np.float64]) -> float:
     return float(np.sqrt((centred**2).sum(axis=0) / counts).max(initial=0.0)) / 1000.0
 
 
-def _bits_of_pairs(x: NDArray[np.float64], ends: NDArray[np.int64], step: float, first: int, told: float) -> float:
-    """Bits of readings sorted within groups, which lie between `ends`; a group's first outer pairs stay as they are."""
+def _bits_of_pairs(
+    x: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    step: float,
+    counts: NDArray[np.bool_],
+    ends_are_told: bool,
+    told: float,
+) -> float:
+    """Bits of readings sorted within groups, which lie between `ends`, from those that count."""
     sizes = np.diff(ends)
-    n_pairs = sizes // 2
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    if ends_are_told:
+        counts = counts.copy()
+        counts[ends[:-1][sizes > 0]] = counts[ends[1:][sizes > 0] - 1] = False
+    free = np.flatnonzero(counts)
+    sizes = np.bincount(group[free], minlength=len(sizes))
+    n_pairs, last = sizes // 2, np.cumsum(sizes)
     of = np.repeat(np.arange(len(sizes)), n_pairs)
     pair = np.arange(len(of)) - np.repeat(np.cumsum(n_pairs) - n_pairs, n_pairs)
-    low, high = ends[:-1][of] + pair, ends[1:][of] - 1 - pair
+    low, high = free[(last - sizes)[of] + pair], free[last[of] - 1 - pair]
     room = np.minimum(x[low + 1] - x[low], x[high] - x[high - 1])
     room = np.where(low + 1 == high, (x[high] - x[low]) / 2.0, room)
     # Slightly less than a whole step is a step that rounding has shortened.
     bits = np.log2(1.0 + np.floor(room / step + 1e-9)) - told
-    return float(np.clip(bits, 0.0, MOST_BITS_OF_A_PAIR)[pair >= first].sum())
+    return float(np.clip(bits, 0.0, MOST_BITS_OF_A_PAIR).sum())
 
 
 def without_originals(figures: Mapping[str, Any], why: str) -> dict[str, Any]:
