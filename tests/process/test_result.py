@@ -257,7 +257,7 @@ def test_a_search_that_finds_nothing_says_what_would_have_to_give(frame):
         ({"over": [1]}, "over: give values by parameter"),
         ({"over": {"seed": [1, 2]}}, "a seed cannot be searched"),
         ({"utility": {"information-loss": {}}}, "give at_most or at_least"),
-        ({"risk": 2}, "risk.at_most: "),
+        ({"risk": 2}, "^risk: input should be less than"),
         ({"k": list(range(2, 600))}, "598 combinations to try"),
         ({"method": Microaggregation}, "give a method with its parameters"),
         ({"method": NoisyAggregates(epsilon=1.0, lower=0.0, upper=1.0)}, "differential privacy allows no search"),
@@ -273,3 +273,19 @@ def test_an_error_of_reading_has_a_note_for_notebooks_and_one_line_for_the_rest(
         shoal.anonymize(frame.reset_index(drop=True), k=5)
     assert "\n" not in str(caught.value)
     assert "can be given to shoal.anonymize as well" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"risk": 9}, "risk: input should be less than or equal to 1"),
+        ({"suppression_limit": 2}, "suppression_limit: input should be less than"),
+        ({"utility": {"information-loss": {}}}, "utility: give at_most or at_least"),
+        ({"scenario": "x"}, "scenario: input should be 'prosecutor' or 'journalist'"),
+        ({"points": 0}, "points: input should be greater than"),
+        ({"seed": -1}, "seed: input should be greater than"),
+    ],
+)
+def test_a_wrong_argument_of_a_search_is_named_as_it_was_given(frame, given, says):
+    with pytest.raises(ParameterError, match=f"^{says}"):
+        shoal.search(frame, k=[3], **{"risk": 0.2, **given})

@@ -179,5 +179,15 @@ def _policy(
         return Policy.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ParameterError(f"{place}: {first['msg'].removeprefix('Value error, ')}.") from None
+        place = first["loc"]
+        name = _ARGUMENTS.get(place[:2], str(place[1] if place[0] in ("adversary", "search") else place[0]))
+        message = first["msg"].removeprefix("Value error, ")
+        raise ParameterError(f"{name}: {message[:1].lower()}{message[1:]}.") from None
+
+
+_ARGUMENTS: dict[tuple[int | str, ...], str] = {
+    ("require", "risk"): "risk",
+    ("require", "utility"): "utility",
+    ("require", "suppression"): "suppression_limit",
+}
+"""The arguments that are not called as the policy's fields are."""
