@@ -115,7 +115,7 @@ def print_findings(found: Usefulness) -> None:
         print("\nNOT MEASURED")
     for reason, names in without.items():
         if len(names) > 1:
-            reason = re.sub(r"^it (compare|applie)s\b", lambda m: f"they {m[1].replace('applie', 'apply')}", reason)
+            reason = re.sub("^it compares ", "they compare ", re.sub("^it applies ", "they apply ", reason))
         print(f"{', '.join(names)}: {reason}")
 
 
