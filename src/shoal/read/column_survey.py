@@ -41,7 +41,7 @@ _NAMES = {
     "telephone numbers": "phone telephone tel mobile",
     "e-mail addresses": "mail email e_mail",
     "birthdays": "birth birthday dob birthdate",
-    "account numbers": "iban account contract customer client person user login ssn passport tax",
+    "account numbers": "iban account contract customer client person user login ssn passport tax_id tax_no tax_number",
     "devices": "mac imei ip plate serial uuid guid mpan mprn ean nmi",
 }
 _OF_WORD = {word: kind for kind, words in _NAMES.items() for word in words.split()}
@@ -180,7 +180,7 @@ def called_like_people(name: str) -> str | None:
 
     Examples
     --------
-    >>> called_like_people("customerPostcode"), called_like_people("tariff"), called_like_people("contract_no")
+    >>> called_like_people("customerPostcode"), called_like_people("cost inc. tax"), called_like_people("contract_no")
     ('postcodes', None, 'account numbers')
     """
     words = [word for word in re.split(r"[^a-z]+", _CAMEL.sub("_", name).lower()) if word]

@@ -90,6 +90,7 @@ def test_numbers_are_decimal():
         ("method: {name: kp, keep: peaks}", "method: keep is not a parameter of a method. Write it at the top level"),
         ("method: {search: [{steps: [{name: kp, keep: peaks}]}]}", "Write it at the top level, next to method"),
         ("data:\n  missing: fill", r"line 2 \(missing: fill\): data.missing: give 'fail', 'drop-series', .* or 'keep'"),
+        ("search: {sample: 0}", "search.sample: input should be greater than 0"),
         ("data: {align: 1h}", "data.align: give 'exact', 'resample:1h'"),
         ("data: {timezone: Europe/Nowhere}", "data.timezone: 'Europe/Nowhere' is not in the time zone database"),
         ("seed: -1\nadversary: {targets: 1}", r"\(1 more line has a mistake.\)"),

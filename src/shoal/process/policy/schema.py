@@ -194,6 +194,7 @@ class Search(PolicyPart):
     )
     sample: Share | None = Field(
         default=None,
+        gt=0.0,
         description="Share of the subjects tried first. Unset: all below 2 000 subjects, else 2 000 of them.",
     )
     explored: Explored | None = Field(
