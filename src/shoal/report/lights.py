@@ -63,6 +63,10 @@ def _holds(facts: Facts, name: str, setting: str) -> bool:
     )
 
 
+def _has_coarser_values(facts: Facts) -> bool:
+    return mapping(facts.method.get("parameters")).get("remedy") == "generalise"
+
+
 def _guess_subject(facts: Facts) -> float | None:
     n = facts.counts.get("subjects")
     return 1.0 / n if is_finite(n) and n >= 1 else None
@@ -138,8 +142,9 @@ PROVEN = (
         _guess_subject,
     ),
     Bound(
+        # Coarser values count as others, but someone who knows the tree counts them towards those below.
         "sensitive values",
-        lambda f: _holds(f, "l-diversity", "l"),
+        lambda f: _holds(f, "l-diversity", "l") and not _has_coarser_values(f),
         lambda f: (
             "Proven: someone who finds the published group of a record, and cannot rule out values otherwise, is right "
             f"about its sensitive value at most 1 time in {words.number(f.settings['l'])}."
