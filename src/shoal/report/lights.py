@@ -353,9 +353,10 @@ def _measured(entry: _Entry, facts: Facts, cap: float | None) -> dict[str, Any]:
     risk, own = entry.risk, entry.figure == "success"
     share = float(risk[entry.figure])
     interval = _interval(risk.get("interval")) if own else None
-    n = risk.get("n_targets")
+    n, people = risk.get("n_targets"), facts.counts.get("subjects")
     if interval is None and is_finite(n) and n >= 1:
-        interval = Interval.wilson(share, int(n))
+        # What is inferred about the series of one subject is alike.
+        interval = Interval.wilson(share, int(min(n, people) if is_finite(people) and people >= 1 else n))
     upper = share if interval is None else interval.high
     limit, scenario = limit_of(facts)
     if own and scenario == "prosecutor" and is_finite(risk.get("prosecutor")):
