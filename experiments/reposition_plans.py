@@ -21,11 +21,12 @@ from reposition_paper_data import CASES, CLINICS, TESTS, Sets, Stream, load
 
 from shoal import Events, MInvariance, Reposition
 from shoal.attacks import Homogeneity, Republication
+from shoal.attacks.coarser import read_coarser
 from shoal.methods.relay_window import RelayWindow
 from shoal.methods.remedies import reach_of
 from shoal.methods.reposition_costs import delay_costs
 from shoal.methods.rolling_window import RollingWindow
-from shoal.model import EventsCandidate, EventTables
+from shoal.model import EventTables
 from shoal.queries import WindowCount, random_windows
 
 HERE = Path(__file__).resolve().parent
@@ -158,24 +159,6 @@ def plans(sets: Sets, seed: int) -> list[str]:
     return lines
 
 
-def resolved(candidate: EventsCandidate, tree: dict[str, str]) -> EventTables:
-    """As an adversary reads coarse values who has the tree: as the values below, by how often each is published."""
-    tables = candidate.published
-    assert tables.counts is not None
-    sensitive = tables.sensitive
-    often = dict(tables.counts.group_by(sensitive).agg(pl.col("count").sum()).iter_rows())
-    rows = []
-    for row in tables.counts.to_dicts():
-        below = [leaf for leaf, coarse in tree.items() if coarse == row[sensitive]]
-        total = sum(often.get(leaf, 0) for leaf in below)
-        if not total:
-            rows.append(row | {"count": float(row["count"])})
-        else:
-            rows += [row | {sensitive: leaf, "count": row["count"] * often.get(leaf, 0) / total} for leaf in below]
-    counts = pl.DataFrame(rows, schema=tables.counts.schema | {"count": pl.Float64})
-    return EventTables(tables.records, counts, tables.quasi, sensitive)
-
-
 def remedies(stream: Stream, seed: int) -> list[str]:
     """The table of remedies for one stream."""
     lines = [
@@ -188,7 +171,7 @@ def remedies(stream: Stream, seed: int) -> list[str]:
         tree = TREES[stream.name] if options["remedy"] == "generalise" else None
         method = Reposition(l=stream.l, window=WINDOW, seed=seed, tree=tree, **options)
         candidate = method.anonymize(events)
-        tables = candidate.published if tree is None else resolved(candidate, tree)
+        tables = read_coarser(candidate.published, tree or {})
         risk = Homogeneity(window=reach_of(method.parameters)).attack(events, tables)
         losses = candidate.suppression.values
         lost = [loss.before - loss.after for loss in losses]

@@ -183,6 +183,10 @@ def publish_kinds(folder):
         "private readings": (NoisyAggregates(**noise, unit="reading").anonymize(days()), {}),
         "events": (Reposition(l=2, window=2, seed=1).anonymize(register()), {}),
         "suppressed events": (Reposition(l=4, window=2, seed=1).anonymize(register(share=0.3)), {}),
+        "coarser events": (
+            Reposition(l=2, window=2, seed=1, remedy="generalise", tree="a=letter").anonymize(register(share=0.6)),
+            {},
+        ),
         "sequence": (
             IncrementalMicroaggregation(micro).push(days()),
             {"pseudonyms": "keyed", "private": folder / "sequence-private"},

@@ -35,6 +35,7 @@ SHOWN = {
     "sums": NO_GROUPS - {"information-loss"},
     "events": EVENTS,
     "suppressed events": EVENTS,
+    "coarser events": EVENTS,
 }
 
 

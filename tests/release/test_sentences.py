@@ -30,7 +30,7 @@ NOT_PLAIN = {
     "sums": NOISY,
     "meters": NOISY - {"check: mechanism"} | {"check: meters"},
     **dict.fromkeys(
-        ("kp", "suppressed series", "sensitive", "exchanged", "events", "suppressed events"),
+        ("kp", "suppressed series", "sensitive", "exchanged", "events", "suppressed events", "coarser events"),
         PLAIN - {"may not: group", "may: figures"} | {"may not: row", "may: no figures"},
     ),
 }

@@ -210,6 +210,7 @@ THE_OTHERS = {
             *("suppression: by value", "suppression: notable", "suppression: order", "suppression: share"),
         ],
     ),
+    "coarser events": _differs(EVENTS, more=["Method: moved"], not_more=["proven: sensitive values"]),
     "sequence": _differs(
         KEYED,
         more=[

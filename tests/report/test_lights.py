@@ -56,6 +56,12 @@ def test_an_attack_feeds_the_lights_it_answers_and_the_others_say_how_to_get_a_f
     assert "shoal run" in found["Linkability"]["sentence"]
 
 
+def test_an_interval_of_what_is_inferred_counts_subjects_not_their_series():
+    counts = certificate_of({})["counts"] | {"series": 500, "subjects": 20}
+    found = three(counts=counts, risk={"known-points": POINTS})["Inference"]
+    assert found["interval_text"] == "less than 0.1 % to 18 %"  # Wilson's, of 20
+
+
 @pytest.mark.parametrize(
     ("changes", "state"),
     [

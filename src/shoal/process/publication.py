@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.attacks import Homogeneity, Republication
+from shoal.attacks.coarser import read_coarser
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.ledger.file import recording
@@ -203,12 +204,14 @@ def _event_figures(candidate: EventsCandidate) -> Figures:
     """Figures for the publisher, of all events, suppressed ones included."""
     original, published = candidate.private.original, candidate.published
     measure, attack = WindowError(), Homogeneity(window=reach_of(candidate.recipe.parameters))
+    # The tree is in the certificate, with the other parameters.
+    seen = read_coarser(published, candidate.private.coarser)
     attacks: list[Homogeneity | Republication] = [attack]
     if original.subject is not None:
         attacks.append(Republication(window=attack.window))
     return Figures(
         {measure.name: (measure.measure(original, published), measure.meaning)},
-        {one.name: (one.attack(original, published), one.meaning) for one in attacks},
+        {one.name: (one.attack(original, seen), one.meaning) for one in attacks},
         {},
     )
 

@@ -63,6 +63,10 @@ def _holds(facts: Facts, name: str, setting: str) -> bool:
     )
 
 
+def _has_coarser_values(facts: Facts) -> bool:
+    return mapping(facts.method.get("parameters")).get("remedy") == "generalise"
+
+
 def _guess_subject(facts: Facts) -> float | None:
     n = facts.counts.get("subjects")
     return 1.0 / n if is_finite(n) and n >= 1 else None
@@ -138,8 +142,9 @@ PROVEN = (
         _guess_subject,
     ),
     Bound(
+        # Coarser values count as others, but someone who knows the tree counts them towards those below.
         "sensitive values",
-        lambda f: _holds(f, "l-diversity", "l"),
+        lambda f: _holds(f, "l-diversity", "l") and not _has_coarser_values(f),
         lambda f: (
             "Proven: someone who finds the published group of a record, and cannot rule out values otherwise, is right "
             f"about its sensitive value at most 1 time in {words.number(f.settings['l'])}."
@@ -348,9 +353,10 @@ def _measured(entry: _Entry, facts: Facts, cap: float | None) -> dict[str, Any]:
     risk, own = entry.risk, entry.figure == "success"
     share = float(risk[entry.figure])
     interval = _interval(risk.get("interval")) if own else None
-    n = risk.get("n_targets")
+    n, people = risk.get("n_targets"), facts.counts.get("subjects")
     if interval is None and is_finite(n) and n >= 1:
-        interval = Interval.wilson(share, int(n))
+        # What is inferred about the series of one subject is alike.
+        interval = Interval.wilson(share, int(min(n, people) if is_finite(people) and people >= 1 else n))
     upper = share if interval is None else interval.high
     limit, scenario = limit_of(facts)
     if own and scenario == "prosecutor" and is_finite(risk.get("prosecutor")):
