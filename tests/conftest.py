@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 # Seeded, and without a deadline: the first call of a kernel compiles it.
 settings.register_profile("shoal", deadline=None, derandomize=True, max_examples=20)
-n_examples = round(100 * float(os.environ.get("SOAK", "1")))
+n_examples = round(400 * float(os.environ.get("SOAK", "1")))
 settings.register_profile("soak", settings.get_profile("shoal"), max_examples=max(20, n_examples))
 settings.load_profile("soak" if os.environ.get("SHOAL_SOAK") == "1" else "shoal")
 

@@ -57,6 +57,19 @@ def test_every_prefix_of_the_releases_keeps_the_promise(history):
         assert SequenceNLKAnonymity(method.n, method.l, method.k).check(released).holds
 
 
+def test_who_begins_is_not_left_out_for_others_to_be_absent_with():
+    """Nobody knows of someone who was never published: a member absent with them alone would be absent alone."""
+    names = [f"m{i}" for i in range(6)]
+    for seed in range(20):
+        rows = np.random.default_rng(seed).integers(0, 4, (6, 4)).astype(float)
+        days = [Panel(rows[:2], ids=names[:2], times=np.arange(4))]
+        days.append(Panel(rows[1:], ids=names[1:], times=4 + np.arange(4)))
+        growing = IncrementalNLK(NLK(n=1, l=2, k=2))
+        released = [growing.push(day) for day in days]
+        assert released[1].private.original.ids.tolist() == names[2:]
+        assert SequenceNLKAnonymity(1, 2, 2).check(released).holds
+
+
 @given(history=histories())
 @settings(deadline=None)
 def test_who_is_published_has_all_readings_and_who_is_absent_is_not_alone(history):
@@ -200,3 +213,10 @@ def test_a_release_from_which_one_member_is_absent_alone_does_not_get_out():
     growing.push(meters())
     without_one = NLK(n=1, l=3, k=4, strategy="cluster").anonymize(meters(n=11, number=1))
     assert growing._judge(without_one) == "1 members are absent from this stretch, fewer than 4"
+
+
+def test_a_release_without_someone_who_begins_does_not_get_out():
+    growing = IncrementalNLK(NLK(n=1, l=3, k=4))
+    growing.push(meters())
+    without_four = NLK(n=1, l=3, k=4, strategy="cluster").anonymize(meters(n=8))
+    assert growing._judge(without_four) == "4 members are absent from the stretch in which they begin"

@@ -6,9 +6,10 @@ anonymous if every member has at most l - n - 1 instants at which fewer than k a
 
 - in a release, a member is in a group below k at no more instants than the release may spend; what all releases spend
   adds up to l - n - 1 at most;
-- at every instant nobody is absent, or at least k are: those who lack a reading, and as many more as that takes;
-- newcomers begin when there are k of them, so that at every earlier instant k are absent with them. Later ones only
-  add to those who were absent, so what was counted before never grows.
+- at every instant nobody is absent, or at least k are: those who lack a reading, and as many more as that takes, of
+  those who were published before, because nobody sees that others are absent;
+- newcomers begin when there are k of them, all in the same release, so that at every earlier instant k are absent with
+  them. Later ones only add to those who were absent, so what was counted before never grows.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class IncrementalNLK(GrowingPanel):
     - A series may be in a group below `k`, mostly alone, at l - n - 1 instants in all. Each release uses up `alone` of
       them until none are left; from then on every group has at least `k` members.
     - A member without all readings of a stretch is absent from its release. If fewer than `k` are absent, further ones
-      are left out, drawn at random, so that `k` are.
+      are left out, drawn at random from those published before, so that `k` are.
     - Newcomers are withheld until at least `k` of them have all readings of a stretch. Then they begin together.
     - Subjects have one series each, and stretches at least `l` instants. Stretches come in the order of time. A
       repeated stretch with the same readings gives the same result and is not counted twice; with other readings it is
@@ -129,7 +130,9 @@ class IncrementalNLK(GrowingPanel):
         there = np.flatnonzero((places < n_then) & ~np.isnan(present.rows).any(axis=1))
         n_absent = n_then - len(there)
         if 0 < n_absent < k:
-            there = np.sort(np.random.default_rng(number).permutation(there)[k - n_absent :])
+            seen = there[self._since[places[there]] < number]
+            out = np.random.default_rng(number).permutation(seen)[: k - n_absent]
+            there = np.setdiff1d(there, out)
         if len(there) < k:
             return None
         order = there[np.argsort(places[there])]
@@ -184,11 +187,16 @@ class IncrementalNLK(GrowingPanel):
         places = [self._series[name] for name in candidate.private.original.ids.tolist()]
         self._spent = self._spent.copy()
         self._spent[places] += small_instants(groups, k).sum(axis=1)
-        most, n_absent = int(self._spent.max()), len(self._series) - len(places)
+        begin = self._since == len(self._stretches) - 1
+        absent = np.ones(len(begin), dtype=np.bool_)
+        absent[places] = False
+        most, n_absent = int(self._spent.max()), int(absent.sum())
         if most > self._method.budget:
             return f"{most} instants of a series are in groups below k, at most {self._method.budget} may be"
         if 0 < n_absent < k:
             return f"{n_absent} members are absent from this stretch, fewer than {k}"
+        if (absent & begin).any():
+            return f"{int((absent & begin).sum())} members are absent from the stretch in which they begin"
         return ""
 
     def _remember(self) -> None:
