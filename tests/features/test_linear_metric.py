@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from shoal.errors import InputError, ParameterError
 from shoal.features import LinearMetric
 from shoal.features.interests import Arrival, Segment, WindowTotal, label_pairs
-from shoal.features.labelled import as_pairs
+from shoal.features.labelled import as_pairs, score
 from shoal.features.linear_objectives import (
     SOLVERS,
     _to_spectraplex,
@@ -277,6 +277,30 @@ def test_what_euclidean_distance_has_its_share_in_is_the_sum_of_both(days):
     assert_allclose(mixed.distances(left, right) ** 2, 0.75 * own / own.mean() + 0.25 * plain / plain.mean())
     assert (alone.values_weight, alone.figures["euclidean_share"], mixed.figures["euclidean_share"]) == (0.0, 0.0, 0.25)
     assert "with 25% of Euclidean distance mixed in" in mixed.statement
+
+
+def test_a_fold_is_judged_with_the_setting_that_does_best_on_all_other_folds_of_every_draw(days):
+    pairs = as_pairs(*label_pairs(days, Segment(3, 5), n_pairs=60))
+    drawn = pairs.drawn_folds(0)
+    metric = LinearMetric(euclidean_share=0.0, inputs="values")
+    settings = metric._settings()
+    chosen, judged = metric._choose(settings, {"values": pairs.series}, drawn)
+    folds = [fold for draw in drawn for fold in draw]
+    distances = [
+        [
+            fold.held.distances(pairs.series @ SOLVERS["logistic", s.form](pairs.series, fold.train, s.penalty).T)
+            for fold in folds
+        ]
+        for s in settings
+    ]
+    scores = [[score(d, fold.held.similar) for d, fold in zip(row, folds, strict=True)] for row in distances]
+    assert chosen == settings[max(range(len(settings)), key=lambda s: sum(scores[s]))]
+    used = set()
+    for at, held_out in enumerate(judged):
+        best = max(range(len(settings)), key=lambda s: sum(scores[s][:at] + scores[s][at + 1 :]))
+        assert_allclose(held_out.learned, distances[best][at])
+        used.add(best)
+    assert len(used) > 1  # so the fold itself was left out
 
 
 def test_few_labels_are_held_out_in_several_draws_and_counted_once(days):

@@ -57,7 +57,7 @@ class LinearMetric:
     times. Inputs, form, penalty and share are chosen by the score on them, and the metric is learned again from all
     pairs. It is used if there are at least ten different series and its expected gain is positive: the mean over the
     parts of its score on the held-out pairs, minus that of Euclidean distance, each part scored by a metric whose
-    weights and settings come from the other two. Otherwise the result says so and returns the values themselves
+    weights come from the other two, and whose settings do best on all other parts. Otherwise the result says so and returns the values themselves
     (`Learned.used`). The score is the chance that a dissimilar pair is farther apart than a similar one. Missing values
     are refused.
 
@@ -165,8 +165,9 @@ class LinearMetric:
     ) -> tuple[MetricSetting, list[HeldOut]]:
         """The setting that does best on the held-out pairs, the first in a tie, and distances to judge by.
 
-        A fold is judged with the setting that does best on the others of its draw: the best of many on the same pairs
-        would be biased.
+        A fold is judged with the setting that does best on all others, of every draw: the best of many on the same
+        pairs would be biased, and the others of one draw are too few to choose by. Other draws hold out some of the
+        same pairs, so if labels are few, the judgement is a little too kind.
         """
         solved: dict[MetricSetting, list[list[tuple[Floats, Floats]]]] = {}
         judged: list[list[list[HeldOut]]] = []
@@ -191,8 +192,9 @@ class LinearMetric:
         scores = np.array(
             [[[score(fold.learned, fold.held.similar) for fold in row] for row in rows] for rows in judged]
         )
+        totals = scores.sum(axis=(1, 2))
         honest = [
-            judged[int(np.delete(scores[:, draw], at, axis=1).mean(axis=1).argmax())][draw][at]
+            judged[int((totals - scores[:, draw, at]).argmax())][draw][at]
             for draw, folds in enumerate(drawn)
             for at in range(len(folds))
         ]
