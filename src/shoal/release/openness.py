@@ -25,8 +25,8 @@ from shoal.release.scenario_openness import scenario_bits
 ENOUGH_BITS = 128
 """With this many, nobody tries all possibilities."""
 
-BITS_OF_A_FIGURE = 14
-"""Three digits and the place of the point: 900 numbers in each of 18 decades are fewer than 2^14."""
+BITS_OF_A_FIGURE = 15
+"""Three digits, the sign and the place of the point: 1,800 numbers in each of 18 decades are fewer than 2^15."""
 
 OPEN_SAMPLE = 2_000
 """Number of series for which openness is counted: what is open in some groups is open in all."""
