@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from naive.nlk import naive_nlk_anonymous
-from shoal import NLK, AggregateRule, NLKAnonymity, Panel, load_release, publish, verify
+from shoal import NLK, AggregateRule, NLKAnonymity, Panel, load_release, publish, simulate, verify
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.utility import NormalizedDivergence
 
@@ -206,9 +206,18 @@ class TestRelease:
         assert counts["groups"] == sum(len(set(column)) for column in candidate.values.T)
         page = (tmp_path / "out" / "report.html").read_text()
         assert "Groups are formed at each instant" in page
-        assert "above the minimum for groups of k to 2k − 1 neighbouring values" in page
+        # It follows from readings, and few originals could have led to this release.
+        assert "above the minimum for groups of k to 2k − 1 neighbouring values" not in page
         assert f"{candidate.recipe.figures['cells_alone']} readings are alone in a group" in page
         assert load_release(tmp_path / "out").certificate["figures"]["crowd"] == 4
+
+    def test_a_large_release_says_how_far_at_most_it_is_from_the_best(self, tmp_path):
+        candidate = NLK(n=2, l=5, k=4).anonymize(simulate.meters(800, days=1, step="1h", seed=1))
+        publish(candidate, tmp_path / "out")
+        figures = load_release(tmp_path / "out").certificate["method"]["figures"]
+        assert figures["at_most_above_best"] == candidate.recipe.figures["at_most_above_best"]
+        page = (tmp_path / "out" / "report.html").read_text()
+        assert "above the minimum for groups of k to 2k − 1 neighbouring values" in page
 
     def test_one_group_split_too_far_is_found_by_a_recipient(self, tmp_path, meters):
         publish(NLK(n=2, l=5, k=4, strategy="cluster").anonymize(meters), tmp_path / "out")
