@@ -57,9 +57,9 @@ class LinearMetric:
     times. Inputs, form, penalty and share are chosen by the score on them, and the metric is learned again from all
     pairs. It is used if there are at least ten different series and its expected gain is positive: the mean over the
     parts of its score on the held-out pairs, minus that of Euclidean distance, each part scored by a metric whose
-    weights come from the other two, and whose settings do best on all other parts. Otherwise the result says so and returns the values themselves
-    (`Learned.used`). The score is the chance that a dissimilar pair is farther apart than a similar one. Missing values
-    are refused.
+    weights come from the other two, and whose settings do best on all other parts. Otherwise the result says so and
+    returns the values themselves (`Learned.used`). The score is the chance that a dissimilar pair is farther apart than
+    a similar one. Missing values are refused.
 
     Parameters
     ----------
