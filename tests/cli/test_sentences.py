@@ -2,6 +2,7 @@
 
 import pytest
 
+from shoal.cli.app import run
 from shoal.cli.sentences import ROWS, Told, release_rows
 
 NUMBERED = {f"{row.name} {place}": row for place, row in enumerate(ROWS)}
@@ -87,3 +88,13 @@ def test_a_mean_that_is_mostly_one_subject_s_is_warned_of(told):
     row = dict(release_rows(Told(plain.path, {**plain.certificate, "dominance": found})))["warning"]
     assert row.startswith("In 1 of 20 groups the mean is mostly one subject's")
     assert "warning" not in dict(release_rows(plain))
+
+
+def test_guarantees_of_one_name_are_told_apart_by_what_they_differ_in(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["simulate", "meters", "-o", "x.parquet", "--n", "30", "--days", "1", "--step", "2h"]) == 0
+    capsys.readouterr()
+    program = ["anonymize", "x.parquet", "--method", "nlk", "--n", "2", "--l", "6", "--k", "4", "-o", "out"]
+    assert run([*program, "--require", "nlk-anonymity:n=2,l=6,k=4,within=5"]) == 0
+    names = [line.partition("  ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert [name for name in names if "nlk" in name] == ["nlk-anonymity within=0.0", "nlk-anonymity within=5.0"]
