@@ -45,16 +45,16 @@ def refuse_gaps(
             f" {n_incomplete} buckets have some of their readings but not all; complete='0.75' keeps those with three "
             "in four and scales sums up."
         )
-    have = "has" if n_gappy == 1 else "have"
+    have_gaps = "has gaps" if n_gappy == 1 else "have gaps"
     cells = f"{n_missing:,} of {n_cells:,} cells {'is' if n_missing == 1 else 'are'} missing"
     if filled:
         return InputError(
-            f"{n_gappy:,} of {n_series:,} series still {have} gaps after interpolation: {cells}, at an end of a series "
+            f"{n_gappy:,} of {n_series:,} series still {have_gaps} after interpolation: {cells}, at an end of a series "
             f"or in a longer gap.{short} Allow longer gaps in missing=, or add 'drop-series', 'drop-instants' or "
             "'keep' to it after a comma."
         )
     return InputError(
-        f"{n_gappy:,} of {n_series:,} series {have} gaps: {cells}.{short} Set missing= to 'drop-series', "
+        f"{n_gappy:,} of {n_series:,} series {have_gaps}: {cells}.{short} Set missing= to 'drop-series', "
         "'drop-instants', 'interpolate:2h' (any length; a number of instants if times are integers) or 'keep', or to "
         "several of them separated by commas."
     )
