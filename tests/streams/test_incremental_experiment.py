@@ -26,7 +26,7 @@ def test_the_experiment_writes_its_page(tmp_path, days):
         assert f"\n## {heading}\n" in page
     assert "nan" not in page
     assert "simulated meters" in page
-    assert "The growing panel holds: yes." in page
+    assert "The growing panel keeps its guarantee: yes." in page
     assert ("first release of seven days" in page) == (days > 7)
     assert re.search(r"two days of fresh groups leave a smallest crowd of [12]\.", page)
 
