@@ -186,7 +186,7 @@ def test_on_the_command_line(tmp_path, capsys):
     table, out = messy(tmp_path / "x.csv", gaps=False), tmp_path / "out"
     options = ["--timezone", "Europe/Berlin", "--engine", "local", "--shard-size", "15"]
     assert run(["anonymize", str(table), "--k", "3", "-o", str(out), *options]) == 0
-    assert "8760 readings read as 60 series of 60 subjects (column 'Zähler')" in capsys.readouterr().out
+    assert "8,760 readings read as 60 series of 60 subjects (column 'Zähler')" in capsys.readouterr().out
     assert run(["verify", str(out)]) == 0
 
 

@@ -28,6 +28,7 @@ NOT_PLAIN = {
     "scenarios": PROFILES,
     "aggregates": PROFILES,
     "aggregates at instants": PROFILES,
+    "aggregates withheld": PROFILES,
     "labels of others": PLAIN | {"grouped: learned", "grouped: labels of others"},
     "noise": NOTHING,
     "fictives": NOTHING,
@@ -37,6 +38,7 @@ NOT_PLAIN = {
     "sums": NOISY,
     "events": EVENTS,
     "suppressed events": EVENTS,
+    "coarser events": EVENTS,
     "sequence": PLAIN | UNSEEN | {"folder: joined by key"},
     "nlk sequence": PLAIN | UNSEEN | {"folder: joined by key"},
 }
