@@ -45,8 +45,11 @@ def value_classes(panel: Panel) -> NDArray[np.int64]:
 
 def published_classes(panel: Panel) -> NDArray[np.int64]:
     """For each series, the position of the first series published with exactly the same values and attributes."""
+    codes = attribute_codes(panel)
+    if not codes.shape[1]:
+        return value_classes(panel)  # without a copy
     bits = np.ascontiguousarray(panel.rows).view(np.uint64)
-    return row_classes(np.ascontiguousarray(np.column_stack([bits, attribute_codes(panel)])))
+    return row_classes(np.ascontiguousarray(np.column_stack([bits, codes])))
 
 
 def attribute_codes(panel: Panel) -> NDArray[np.uint64]:
