@@ -33,7 +33,7 @@ from shoal.attacks.words import against_guessing, between, check_targets, percen
 from shoal.errors import ParameterError
 from shoal.features.labelled import one_thread
 from shoal.kernels.nearest_rows import nearest_rows
-from shoal.model import Findings, Interval, Panel, Risk, Scenarios
+from shoal.model import Findings, Interval, Method, Panel, Risk, Scenarios
 
 FEWEST = 2  # subjects on each side, one to learn from and one to judge by
 BLOCK = 512  # targets compared at once
@@ -144,7 +144,7 @@ class Membership(SeriesAttack[MembershipRisk]):
         published: Panel,
         truth: Truth,
         outside: Panel | None = None,
-        method: Any = None,
+        method: Method | None = None,
         scenarios: Scenarios | None = None,
     ) -> MembershipFindings:
         """The signs of everyone inside and outside.

@@ -16,14 +16,13 @@ Reference: N. Carlini et al., "Membership inference attacks from first principle
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.attacks.ground import Floats, need_panel
 from shoal.errors import ParameterError
-from shoal.model import Panel
+from shoal.model import Method, Panel
 
 FEWEST_SHADOWS = 4
 MOST_DRAWN = 0.75
@@ -45,14 +44,14 @@ def pool_people(original: Panel, outside: Panel | None) -> Panel:
 
 def rehearse(
     people: Panel,
-    method: Any,
+    method: Method | None,
     n_inside: int,
     looks: Callable[[Panel, Panel], Floats],
     n_shadows: int,
     seed: int,
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Signs of everyone in each shadow release, (shadows, series, signs), and who was in it."""
-    if not callable(getattr(method, "anonymize", None)):
+    if not isinstance(method, Method):
         raise ParameterError(
             "Shadow releases are made by the method of the release. Give it: method=Microaggregation(k=10)."
         )

@@ -119,7 +119,7 @@ def behind(panel: Panel, release: Release, private: Path | None) -> tuple[Panel,
 
 
 def attack_whole(
-    original: Panel, published: Panel, control: Panel, seed: int = 0, shadows: int = 0, method: Any = None
+    original: Panel, published: Panel, control: Panel, seed: int = 0, shadows: int = 0, method: Method | None = None
 ) -> dict[str, tuple[Attack[Any], Risk]]:
     """What each attack on the whole table finds about those in it and about the control; omitted if none applies.
 
@@ -134,7 +134,9 @@ def attack_whole(
     return risks
 
 
-def whole_attacks(seed: int, shadows: int = 0, method: Any = None) -> list[tuple[Attack[Any], dict[str, Any]]]:
+def whole_attacks(
+    seed: int, shadows: int = 0, method: Method | None = None
+) -> list[tuple[Attack[Any], dict[str, Any]]]:
     """Each of `WHOLE`, with the arguments it takes besides the people outside."""
     attacks: list[tuple[Attack[Any], dict[str, Any]]] = []
     for kind in WHOLE:

@@ -20,7 +20,7 @@ from shoal import attacks as attack_room
 from shoal.attacks.copies import CopiesRisk
 from shoal.attacks.ground import Ground, NothingSharedError, find_ground
 from shoal.errors import InputError, ParameterError, ShoalError
-from shoal.model import Attack, Panel, Release, Risk
+from shoal.model import Attack, Method, Panel, Release, Risk
 from shoal.model.html import html_table
 from shoal.model.watcher import Watcher, silent
 from shoal.process.comparison import Compared, MatchedRows
@@ -170,7 +170,7 @@ def judge(
     at_most: float | None = None,
     n_targets: int | None = None,
     shadows: int = 0,
-    method: Any = None,
+    method: Method | str | None = None,
     seed: int = 0,
     steps: Watcher = silent,
     **reading: Any,
@@ -285,7 +285,7 @@ def _figure(attack: Attack[Risk], risk: Risk) -> float:
     return risk.advantage if risk.excess is None else risk.excess[0]
 
 
-def _maker(method: Any, release: Release | None, has_control: bool) -> Any:
+def _maker(method: Method | str | None, release: Release | None, has_control: bool) -> Method:
     """What made the table, to make shadow releases with."""
     if not has_control:
         raise ParameterError("shadows: membership is judged with people who are not behind the table. Give a control.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.model import Attack, EventTables, Panel, Release, Risk
+from shoal.model import Attack, EventTables, Method, Panel, Release, Risk
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.catalogue import build, find_method, parse_options
 from shoal.process.hold_out import attack_whole, behind
@@ -88,7 +88,7 @@ def attack_release(
     return risks
 
 
-def method_of(source: Release | str) -> Any:
+def method_of(source: Release | str) -> Method:
     """The method that made a release, or one from `name:parameter=value,…`."""
     if isinstance(source, Release):
         name, options = str(source.certificate["method"]["name"]), dict(source.certificate["method"]["parameters"])
@@ -96,6 +96,7 @@ def method_of(source: Release | str) -> Any:
         name, _, listed = source.partition(":")
         options = parse_options(listed, "The method is given as NAME:parameter=value,parameter=value.")
     try:
-        return build(find_method(name.strip()), options)
+        method: Method = build(find_method(name.strip()), options)
     except ParameterError as error:
         raise ParameterError(f"Shadow releases need the method: {error}") from None
+    return method

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.model import Interval
+from shoal.model import Attack, Interval
 from shoal.model.attack import QUESTIONS
 from shoal.model.sentence import Sentence, said
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
@@ -328,7 +328,7 @@ class _Entry:
 
     risk: Mapping[str, Any]
     figure: str
-    attack: Any
+    attack: type[Attack[Any]]
     """Its class."""
 
 
@@ -344,7 +344,7 @@ def _entries(question: str, facts: Facts) -> list[_Entry]:
         attack = attack_named(name)
         figure = None if attack is None else attack.answers.get(question)
         share = mapping(risk).get(figure) if figure else None
-        if figure and is_finite(share) and 0 <= share <= 1:
+        if attack is not None and figure and is_finite(share) and 0 <= share <= 1:
             found.append(_Entry(mapping(risk), figure, attack))
     return found
 
