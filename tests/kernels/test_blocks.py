@@ -24,7 +24,8 @@ def grouped(x, k=3, threads=1):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "MOST_IN_BLOCK", 60)
+    for name in ("MOST_UNCUT", "MOST_IN_BLOCK"):
+        monkeypatch.setattr(blocks, name, 60)
     monkeypatch.setattr(blocks, "LEAST_GROUPS_IN_BLOCK", 4)
 
 

@@ -96,8 +96,8 @@ def test_the_default_refines_where_it_can_and_mdav_by_name_stays_exact(rng, monk
         assert_array_equal(auto.anonymize(other).values, mdav.anonymize(other).values)
     assert_array_equal(Microaggregation(k=3, refine=False).anonymize(panel).values, mdav.anonymize(panel).values)
     exact = mdav.anonymize(panel).private.groups
-    monkeypatch.setattr("shoal.kernels.blocks.MOST_IN_BLOCK", 20)
-    monkeypatch.setattr("shoal.kernels.blocks.LEAST_GROUPS_IN_BLOCK", 4)
+    for name, value in (("MOST_UNCUT", 20), ("MOST_IN_BLOCK", 20), ("LEAST_GROUPS_IN_BLOCK", 4)):
+        monkeypatch.setattr(f"shoal.kernels.blocks.{name}", value)
     assert_array_equal(mdav.anonymize(panel).private.groups, exact)
     in_blocks = [Microaggregation(k=3, threads=threads).anonymize(panel) for threads in (1, 2, 3)]
     for candidate in in_blocks:

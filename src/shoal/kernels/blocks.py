@@ -10,8 +10,8 @@ With several blocks, the search in each is thrifty (`refine_near`), since the ne
 groups are dissolved only while that happens often enough.
 
 One thread works on a block, using only its own rows, and the borders depend only on the rows: the groups are the same
-for any number of threads. A round never raises the loss. Up to `MOST_IN_BLOCK` rows there is one block and no border,
-so one round.
+for any number of threads. A round never raises the loss. Up to `MOST_UNCUT` rows there is one block and no border, so
+one round.
 
 Cuts are made in the leading coordinates of the rows: in the first round, at right angles to the widest direction of the
 part that is cut; later, to a random mixture in which wide directions weigh most. Sums use einsum, because the rounding
@@ -26,17 +26,20 @@ import numpy as np
 from shoal.kernels.arrays import Bools, Floats, Ints, renumber
 from shoal.kernels.refine import refine_near
 
-MOST_IN_BLOCK = 4000  # rows
+MOST_UNCUT = 4000  # rows
+MOST_IN_BLOCK = 3000  # rows, if there are more
 LEAST_GROUPS_IN_BLOCK = 100  # where groups are large, a block has more rows
-N_NEAR = (16, 20, 24, 24, 24)  # near groups tried in each round: fewer in the first, when borders are far from final
+N_NEAR_UNCUT = 24  # near groups tried with each
+N_NEAR = (24, 24, 24, 24, 32, 32, 32)  # the same in each round: fewer while borders are far from final
 FLAT = 0.9  # share of the spread that the coordinates of flat rows hold
 MOST_IN_FLAT_BLOCK = 50_000  # rows, where MDAV begins
 N_NEAR_IF_FLAT = (0, 20, 24, 24, 24)
-FIRST_CUTS = (0.5, 0.3, 0.4, 0.45, 0.35)  # share of the rows below the first cut of each round
+FIRST_CUTS = (0.5, 0.3, 0.4, 0.45, 0.35, 0.55, 0.25)  # share of the rows below the first cut of each round
 WORTH_DISSOLVING = 0.001  # share of the groups that a round must dissolve for the next one to try
 N_COORDINATES = 8
 _SAMPLE = 4096, 1_000_000  # rows that determine the coordinates, and their values, at most
 _FEWEST = 256  # such rows, at least
+_SAMPLE_LATER = 1024  # groups that determine the direction of a cut, at most
 _ITERATIONS = 8
 
 Start = Callable[[Floats, Ints], Ints]
@@ -50,8 +53,8 @@ def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: In
     """
     n = x.shape[0]
     most = max(MOST_IN_BLOCK, LEAST_GROUPS_IN_BLOCK * k)
-    if n <= most:
-        return refine_near(x, start(x, done), k, max_evaluations * n, N_NEAR[-1])
+    if n <= max(MOST_UNCUT, most):
+        return refine_near(x, start(x, done), k, max_evaluations * n, N_NEAR_UNCUT)
     coordinates, share = _coordinates(x)
     is_flat = share >= FLAT
     labels = np.zeros(n, dtype=np.int64)
@@ -137,7 +140,7 @@ def _cut(points: Floats, weights: Ints, k: int, most: int, turn: int) -> list[In
             parts.append(some)
             continue
         centred = points[some] - points[some].mean(axis=0)
-        sample = centred[:: -(-some.shape[0] // _SAMPLE[0])]
+        sample = centred[:: -(-some.shape[0] // (_SAMPLE_LATER if turn else _SAMPLE[0]))]
         spread = np.einsum("ia,ib->ab", sample, sample)
         mixture = random.normal(size=spread.shape[0])
         towards = np.einsum("ab,b->a", spread, mixture) if turn else np.linalg.eigh(spread)[1][:, -1]

@@ -142,7 +142,7 @@ def are_apart(s: State, a: int, b: int, k: int) -> bool:
 def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows: Ints, room: Floats) -> tuple[int, int]:
     """The pair (i of A or -1, j of B or -1) whose move or swap lowers the loss most.
 
-    If none does, it is (-1, -1), or twice APART or RULED_OUT. `rows` (2, rows) and `room` (4, rows) are work space.
+    If none does, it is (-1, -1), or twice APART or RULED_OUT. `rows` (3, rows) and `room` (4, rows) are work space.
     """
     n_a = s.sizes[a]
     n_b = s.sizes[b]
@@ -150,7 +150,7 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows: Ints, room
     if _balls_apart(gap, n_a, n_b, s.radii[a], s.radii[b], k):
         return APART, APART
     share = 1.0 / n_a + 1.0 / n_b
-    rows_a, rows_b = rows[0], rows[1]
+    rows_a, rows_b, kept = rows[0], rows[1], rows[2]
     most_a, most_b = room[0], room[1]  # of h less what does not depend on the rows
     to_a, to_b = room[2], room[3]
     most = -np.inf
@@ -169,7 +169,7 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows: Ints, room
                 best = gain * CLEARLY
                 best_j = j
         j = s.following[j]
-    # First which rows of A may gain, then with which of B: without a branch that could not be foreseen.
+    # First which rows of A may gain, then with which of B: without branches that could not be foreseen.
     n_tried = 0
     i = s.first[a]
     while i >= 0:
@@ -188,9 +188,12 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows: Ints, room
                 best = gain * CLEARLY
                 best_i = i
                 best_j = -1
-        for q in range(n_b if most_a[p] + most > best else 0):
-            if most_a[p] + most_b[q] <= best:
-                continue
+        bound = best - most_a[p]
+        n_kept = 0
+        for q in range(n_b if most > bound else 0):
+            kept[n_kept] = q
+            n_kept += int(most_b[q] > bound)
+        for q in kept[:n_kept]:
             j = rows_b[q]
             between = distance(s.y, i, s.y, j)
             gain = s.own[i] - to_b[p] + s.own[j] - to_a[q] + share * between

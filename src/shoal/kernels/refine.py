@@ -34,23 +34,34 @@ N_NEAR = 12
 N_NEAR_IF_WIDE = 6  # in cycles, if k times the number of columns is more than MOST_WIDTH
 MOST_WIDTH = 1000
 LEAST_PROGRESS = 0.02  # above ALL_PAIRS_UP_TO rows: the share of the loss that a new list of nearest groups must gain
+N_FIRST = 8  # near groups that a thrifty search tries until nothing helps, before it tries the others
 NEVER = 2**31 - 1
 
 
 @njit(cache=True)
 def _pass_pairs(
-    s: State, near: Ints, k: int, noise: float, changed: Ints, looked: Ints, clock: Ints, limit: int, thrifty: bool
+    s: State,
+    near: Ints,
+    n_tried: int,
+    k: int,
+    noise: float,
+    changed: Ints,
+    looked: Ints,
+    clock: Ints,
+    limit: int,
+    thrifty: bool,
 ) -> bool:
     """Bring every pair of near groups of which one has changed to an optimum; True if something was changed.
 
-    `clock` holds the time (the number of changes so far) and the candidates evaluated. If `thrifty`, a pair whose
-    changes are all ruled out by bounds is not looked at again, though one may help once a group has changed.
+    Of the groups near each, the first `n_tried` are tried. `clock` holds the time (the number of changes so far) and
+    the candidates evaluated. If `thrifty`, a pair whose changes are all ruled out by bounds is not looked at again,
+    though one may help once a group has changed.
     """
     g, n_near = near.shape
     start = clock[0]
-    rows, room = np.empty((2, s.y.shape[0]), dtype=np.int64), np.empty((4, s.y.shape[0]))
+    rows, room = np.empty((3, s.y.shape[0]), dtype=np.int64), np.empty((4, s.y.shape[0]))
     for a in range(g):
-        for slot in range(n_near):
+        for slot in range(min(n_tried, n_near)):
             b = near[a, slot]
             if looked[a, slot] >= max(changed[a], changed[b]) or s.sizes[a] == 0 or s.sizes[b] == 0:
                 continue
@@ -155,7 +166,9 @@ def _search(
         renew(s, a)
     again = True
     while again:
-        again = _pass_pairs(s, near, k, noise, changed, looked, clock, limit, thrifty)
+        while thrifty and _pass_pairs(s, near, N_FIRST, k, noise, changed, looked, clock, limit, thrifty):
+            pass
+        again = _pass_pairs(s, near, near.shape[1], k, noise, changed, looked, clock, limit, thrifty)
         again = again or _pass_cycles(s, nearest, noise, changed, cycled, clock, limit)
         again = again or (dissolving and _pass_dissolve(s, near, noise, changed, dissolved, clock, limit))
 
@@ -178,8 +191,8 @@ def _searched(
     *,
     thrifty: bool = False,
     dissolving: bool = True,
-) -> tuple[Ints, int]:
-    """New labels, not renumbered, and the number of candidate changes evaluated."""
+) -> tuple[Ints, float, int]:
+    """New labels, not renumbered, their loss, and the number of candidate changes evaluated."""
     n = y.shape[0]
     g = near.shape[0]
     lists = np.full(g, -1), np.empty(n, dtype=np.int64)
@@ -194,7 +207,7 @@ def _searched(
     )
     noise = 4.0 * float(np.finfo(np.float64).eps) * float(np.abs(y).max(initial=0.0)) * y.shape[1] ** 0.5
     _search(state, near, nearest, k, noise, times, limit, thrifty, dissolving)
-    return state.labels, int(times[-1][1])
+    return state.labels, float(state.own.sum()), int(times[-1][1])
 
 
 def _cut_large(y: Floats, labels: Ints, k: int, limit: int) -> int:
@@ -257,7 +270,7 @@ def refine_groups(x: Floats, labels: Ints, k: int, max_evaluations: int) -> tupl
             nearest = nearest_groups(means_and_loss(y, current, n_groups)[0], N_NEAR)
             near = _other_groups(n_groups) if everything else nearest
             in_cycles = nearest[:, :n_in_cycles].copy()
-            current, evaluated = _searched(y, current, near, in_cycles, k, max_evaluations - used)
+            current, _, evaluated = _searched(y, current, near, in_cycles, k, max_evaluations - used)
             used += evaluated
         current = renumber(current)
         before, loss = loss, means_and_loss(y, current, int(current.max()) + 1)[1]
@@ -292,6 +305,7 @@ def refine_near(
     means, before = means_and_loss(y, refined, n_groups)
     near = nearest_groups(means, n_near, threads=1)
     limit = max_evaluations - used
-    searched, _ = _searched(y, refined, near, near[:, :0].copy(), k, limit, thrifty=thrifty, dissolving=dissolving)
-    refined = renumber(searched)
-    return refined if means_and_loss(y, refined, int(refined.max()) + 1)[1] <= before else given
+    refined, after, _ = _searched(
+        y, refined, near, near[:, :0].copy(), k, limit, thrifty=thrifty, dissolving=dissolving
+    )
+    return renumber(refined) if after <= before else given
