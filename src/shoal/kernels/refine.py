@@ -34,7 +34,7 @@ N_NEAR = 12
 N_NEAR_IF_WIDE = 6  # in cycles, if k times the number of columns is more than MOST_WIDTH
 MOST_WIDTH = 1000
 LEAST_PROGRESS = 0.02  # above ALL_PAIRS_UP_TO rows: the share of the loss that a new list of nearest groups must gain
-N_FIRST = 8  # near groups that a thrifty search tries until nothing helps, before it tries the others
+N_FIRST = 12  # near groups that a thrifty search tries until nothing helps, before it tries the others
 NEVER = 2**31 - 1
 
 
