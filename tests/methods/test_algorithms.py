@@ -90,10 +90,8 @@ def test_the_default_refines_where_it_can_and_mdav_by_name_stays_exact(rng, monk
     panel = Panel(rng.normal(size=(60, 3)))
     auto, mdav = Microaggregation(k=3), Microaggregation(k=3, algorithm="mdav")
     assert not np.array_equal(auto.anonymize(panel).values, mdav.anonymize(panel).values)
-    values = panel.values.copy()
-    values[3, 1] = np.nan
-    for other in (Panel(values), Panel(panel.values, subjects=np.repeat(range(20), 3))):
-        assert_array_equal(auto.anonymize(other).values, mdav.anonymize(other).values)
+    several = Panel(panel.values, subjects=np.repeat(range(20), 3))
+    assert_array_equal(auto.anonymize(several).values, mdav.anonymize(several).values)
     assert_array_equal(Microaggregation(k=3, refine=False).anonymize(panel).values, mdav.anonymize(panel).values)
     exact = mdav.anonymize(panel).private.groups
     for name, value in (("MOST_UNCUT", 20), ("MOST_IN_BLOCK", 20), ("LEAST_GROUPS_IN_BLOCK", 4)):

@@ -6,7 +6,7 @@ Groups are formed on features relative to those of the first series, so that a l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from shoal.kernels.refine import refine_groups
 from shoal.kernels.univariate import optimal_groups
 from shoal.kernels.v_mdav import v_mdav_groups
 from shoal.methods import loss_bound
+from shoal.methods.gaps import groups_with_gaps
 from shoal.methods.kernel_runs import n_threads, on_threads, watched
 from shoal.model import Progress
 
@@ -100,8 +101,19 @@ class Grouping:
 
     def _auto(self, x: Floats, subjects: Ints, done: Ints) -> Ints:
         """MDAV, in blocks that are then refined across their borders; plain MDAV if requested or required."""
-        if self.refine is not None or int(subjects.max()) + 1 < len(x) or np.isnan(x).any():
+        if self.refine is not None or int(subjects.max()) + 1 < len(x):
             return self._mdav(x, subjects, done)
+        if not np.isnan(x).any():
+            return self._in_blocks(x, done)
+
+        def form(rows: Floats, size: int) -> Ints:
+            done[0] += (len(x) - done[0]) // 2  # nobody knows how many sizes will be tried
+            return replace(self, k=size)._in_blocks(rows, np.zeros(1, dtype=np.int64))
+
+        return groups_with_gaps(x, self.k, form)
+
+    def _in_blocks(self, x: Floats, done: Ints) -> Ints:
+        """The default for complete rows, one per subject."""
 
         def start(rows: Floats, done: Ints) -> Ints:
             return self._mdav(rows, np.arange(len(rows)), done, threads=1)
