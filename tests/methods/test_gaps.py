@@ -72,7 +72,7 @@ def test_the_size_that_loses_least_is_kept(rng):
         tried.append(np.arange(60) * (60 // size) // 60)
         return tried[-1]
 
-    kept = groups_with_gaps(x, 4, form)
+    kept = groups_with_gaps(x, x, 4, form)
     assert len(tried) > 3
     assert loss_with_gaps(x, kept, 4) == min(loss_with_gaps(x, labels, 4) for labels in tried[1:])
 
@@ -102,6 +102,14 @@ def test_the_default_withholds_few_cells_where_mdav_withholds_many(rng, kind):
         losses[algorithm] = loss_with_gaps(values, candidate.private.groups, 5)
     assert withheld["auto"] < withheld["mdav"] / 3
     assert losses["auto"] < 0.7 * losses["mdav"]
+
+
+def test_gaps_count_though_the_features_have_none(rng):
+    panel = Panel(with_gaps(rng, share=0.1))
+    method = Microaggregation(k=5, features=lambda panel: np.nanmax(panel.rows, axis=1, keepdims=True))
+    candidate = method.anonymize(panel)
+    assert candidate.check().holds
+    assert candidate.recipe.figures["cells_withheld"] < 0.05 * panel.values.size
 
 
 def test_groups_with_gaps_are_the_same_for_any_number_of_threads(rng, monkeypatch):

@@ -85,7 +85,7 @@ class Grouping:
 
     def _form(self, x: Floats, values: Floats, subjects: Ints, progress: Progress | None) -> Ints:
         forms: dict[str, Callable[[Ints], Any]] = {
-            "auto": lambda done: self._auto(x, subjects, done),
+            "auto": lambda done: self._auto(x, values, subjects, done),
             "mdav": lambda done: self._mdav(x, subjects, done),
             "v-mdav": lambda done: v_mdav_groups(x, self.k, self.gain, done),
             "k-ward": lambda done: k_ward_groups(x, self.k, done),
@@ -99,18 +99,18 @@ class Grouping:
         found = watched(lambda done: on_threads(self.threads, lambda: form(done)), len(x), progress)
         return np.asarray(found)
 
-    def _auto(self, x: Floats, subjects: Ints, done: Ints) -> Ints:
+    def _auto(self, x: Floats, values: Floats, subjects: Ints, done: Ints) -> Ints:
         """MDAV, in blocks that are then refined across their borders; plain MDAV if requested or required."""
         if self.refine is not None or int(subjects.max()) + 1 < len(x):
             return self._mdav(x, subjects, done)
-        if not np.isnan(x).any():
+        if not np.isnan(values).any() and not np.isnan(x).any():
             return self._in_blocks(x, done)
 
         def form(rows: Floats, size: int) -> Ints:
             done[0] += (len(x) - done[0]) // 2  # nobody knows how many sizes will be tried
             return replace(self, k=size)._in_blocks(rows, np.zeros(1, dtype=np.int64))
 
-        return groups_with_gaps(x, self.k, form)
+        return groups_with_gaps(x, values, self.k, form)
 
     def _in_blocks(self, x: Floats, done: Ints) -> Ints:
         """The default for complete rows, one per subject."""

@@ -28,15 +28,20 @@ PATIENCE = 3  # sizes tried without a gain
 LARGE = 3  # times k: groups whose means fill gaps
 
 
-def groups_with_gaps(x: Floats, k: int, form: Callable[[Floats, int], Ints]) -> Ints:
-    """The groups of least loss among those that `form(complete rows, size)` gives, one series per subject."""
+def groups_with_gaps(x: Floats, values: Floats, k: int, form: Callable[[Floats, int], Ints]) -> Ints:
+    """The groups of least loss among those that `form(complete features, size)` gives, one series per subject.
+
+    The loss is that of the features if they have the gaps of the values; otherwise that of the values.
+    """
+    gaps = np.isnan(values)
+    judged = x if x.shape == values.shape and np.array_equal(np.isnan(x), gaps) else values
     filled = fill_gaps(x)
     means = group_means(x, form(filled, max(k, min(LARGE * k, len(x) // 2))), np.arange(len(x)), 1)
     filled = np.where(np.isnan(x) & ~np.isnan(means), means, filled)
     best, least, in_vain = np.zeros(0, dtype=np.int64), math.inf, 0
-    for size in _sizes(k, float(np.isnan(x).mean()), len(x)):
+    for size in _sizes(k, float(gaps.mean()), len(x)):
         labels = form(filled, size)
-        loss = loss_with_gaps(x, labels, k)
+        loss = loss_with_gaps(judged, labels, k)
         if loss < least or not best.size:
             best, least, in_vain = labels, loss, 0
         elif (in_vain := in_vain + 1) == PATIENCE:
