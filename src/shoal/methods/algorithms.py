@@ -131,12 +131,12 @@ class Grouping:
         what = "refine" if self.algorithm in ("auto", "mdav") else f"algorithm {self.algorithm!r}"
         if many_series:
             raise ParameterError(
-                f"{what} needs one series per subject; here subjects have several. Use algorithm 'mdav' without refine."
+                f"{what} needs one series per subject; here subjects have several. Use algorithm 'auto' without refine."
             )
         if np.isnan(x).any():
             raise ParameterError(
                 f"{what} needs a panel without gaps. Read it with missing='drop-series' or 'interpolate:2h', or use "
-                "algorithm 'mdav' without refine."
+                "algorithm 'auto' without refine."
             )
         if self.algorithm == "optimal" and x.shape[1] != 1:
             raise ParameterError(
