@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from naive.mdav import naive_mdav
-from naive.refine import is_local_optimum, is_partition, sse
+from naive.refine import is_local_optimum, is_optimum_of_swaps, is_partition, sse
 from shoal.kernels import blocks
 from shoal.kernels.blocks import block_groups
 from shoal.kernels.mdav import mdav_groups
@@ -91,9 +91,9 @@ def test_the_share_of_the_spread_is_that_of_the_leading_coordinates(rng):
 def test_groups_are_dissolved_only_while_a_round_before_dissolved_enough(small_blocks, rng, monkeypatch):
     tried = []
 
-    def watched(x, labels, k, limit, n_near, *, thrifty, dissolving):
+    def watched(x, labels, k, limit, n_near, *, thrifty, dissolving, subjects):
         tried.append((thrifty, dissolving))
-        return refine_near(x, labels, k, limit, n_near, thrifty=thrifty, dissolving=dissolving)
+        return refine_near(x, labels, k, limit, n_near, thrifty=thrifty, dissolving=dissolving, subjects=subjects)
 
     monkeypatch.setattr(blocks, "refine_near", watched)
     monkeypatch.setattr(blocks, "FLAT", 2.0)
@@ -166,3 +166,54 @@ def test_the_limit_of_evaluations_is_kept(small_blocks, rng):
     labels = block_groups(x, 3, start, 0, np.zeros(1, dtype=np.int64), 1)
     assert is_partition(labels, 3)
     assert sse(x, labels) > sse(x, grouped(x))
+
+
+def of_several(rng, n_subjects, n_each, n_columns=3):
+    """Rows of subjects that resemble themselves, and whose each is."""
+    subjects = rng.permutation(np.repeat(np.arange(n_subjects), n_each))
+    return rng.normal(size=(n_subjects, n_columns))[subjects] + rng.normal(size=(len(subjects), n_columns)), subjects
+
+
+def n_distinct(labels, subjects):
+    """Subjects in each group."""
+    return np.bincount(np.unique(np.stack([labels, subjects]), axis=1)[0])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_groups_of_several_series_keep_k_subjects_and_no_allowed_swap_helps(seed):
+    rng = np.random.default_rng(seed)
+    x, subjects = of_several(rng, 9, 4)
+    if seed % 2:
+        x = np.round(x)
+    given = mdav_groups(x, subjects, 3, np.zeros(1, dtype=np.int64))
+    refined = refine_near(x, given, 3, PLENTY, 100, subjects=subjects)
+    assert is_partition(refined, 3)
+    assert n_distinct(refined, subjects).min() >= 3
+    assert sse(x, refined) <= sse(x, given)
+    assert is_optimum_of_swaps(x, refined, subjects)
+
+
+@pytest.mark.parametrize("n_each", [2, 7])
+def test_no_group_gets_a_subject_twice_by_refining(small_blocks, rng, n_each):
+    x, subjects = of_several(rng, 60, n_each)
+    given = mdav_groups(x, subjects, 4, np.zeros(1, dtype=np.int64))
+    blocks_of = [
+        block_groups(x, 4, lambda rows, done: given, PLENTY, np.zeros(1, dtype=np.int64), threads, subjects)
+        for threads in (1, 2, 3)
+    ]
+    refined = blocks_of[0]
+    for other in blocks_of[1:]:
+        assert_array_equal(refined, other)
+    twice = [int((np.bincount(labels) - n_distinct(labels, subjects)).sum()) for labels in (given, refined)]
+    assert twice[1] <= twice[0]
+    assert n_distinct(refined, subjects).min() >= 4
+    assert sse(x, refined) < sse(x, given)
+
+
+def test_a_large_group_is_cut_where_k_subjects_stay_on_either_side():
+    x = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])
+    together = np.zeros(6, dtype=np.int64)
+    cut = refine_near(x, together, 2, PLENTY, 3, subjects=np.array([0, 1, 1, 2, 2, 0]))
+    assert cut.tolist() == [0, 0, 0, 1, 1, 1]
+    same = refine_near(x, together, 2, PLENTY, 3, subjects=np.array([0, 0, 0, 1, 1, 1]))
+    assert same.tolist() == together.tolist()

@@ -56,6 +56,25 @@ def is_local_optimum(x, labels, k):
     return True
 
 
+def is_optimum_of_swaps(x, labels, subjects):
+    """True if no swap lowers the loss that brings no subject into a group that has it."""
+    loss = sse(x, labels)
+    for i, j in itertools.combinations(range(len(labels)), 2):
+        if labels[i] == labels[j]:
+            continue
+        changed = labels.copy()
+        changed[i], changed[j] = labels[j], labels[i]
+        newcomers = ((i, subjects[i]), (j, subjects[j]))
+        meet = any(
+            other != row and changed[other] == changed[row] and subjects[other] == subject
+            for row, subject in newcomers
+            for other in range(len(labels))
+        )
+        if not meet and sse(x, changed) < loss - _tolerance(x, loss):
+            return False
+    return True
+
+
 def lowest_loss(x, k):
     """The lowest loss of all partitions into groups of at least k rows."""
 

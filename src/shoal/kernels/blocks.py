@@ -9,6 +9,8 @@ is fast. Then MDAV works in much larger blocks, and the first round does nothing
 With several blocks, the search in each is thrifty (`refine_near`), since the next round looks at most groups again, and
 groups are dissolved only while that happens often enough.
 
+If subjects have several rows, MDAV groups all rows at once, and blocks are only refined.
+
 One thread works on a block, using only its own rows, and the borders depend only on the rows: the groups are the same
 for any number of threads. A round never raises the loss. Up to `MOST_UNCUT` rows there is one block and no border, so
 one round.
@@ -45,22 +47,26 @@ _ITERATIONS = 8
 Start = Callable[[Floats, Ints], Ints]
 
 
-def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: Ints, threads: int) -> Ints:
+def block_groups(
+    x: Floats, k: int, start: Start, max_evaluations: int, done: Ints, threads: int, subjects: Ints | None = None
+) -> Ints:
     """Group label of each row, numbered in the order of first rows.
 
     `start(rows of x, done)` forms the groups of a block, of at least k each. `max_evaluations` bounds the moves and
     swaps evaluated, per row and round. x is complete, with at least k rows; `done[0]` counts rows for a progress bar.
+    `subjects` are those of the rows if some have several. Then `start` forms the groups of all rows at once: a block
+    may hold too many rows of one subject.
     """
     n = x.shape[0]
     most = max(MOST_IN_BLOCK, LEAST_GROUPS_IN_BLOCK * k)
     if n <= max(MOST_UNCUT, most):
-        return refine_near(x, start(x, done), k, max_evaluations * n, N_NEAR_UNCUT)
+        return refine_near(x, start(x, done), k, max_evaluations * n, N_NEAR_UNCUT, subjects=subjects)
     coordinates, share = _coordinates(x)
     is_flat = share >= FLAT
-    labels = np.zeros(n, dtype=np.int64)
+    labels = np.zeros(n, dtype=np.int64) if subjects is None else start(x, done)
     rounds, dissolving = N_NEAR_IF_FLAT if is_flat else N_NEAR, True
     with ThreadPoolExecutor(threads) as pool:
-        for turn, n_near in enumerate(rounds):
+        for turn, n_near in list(enumerate(rounds))[0 if subjects is None else 1 :]:
             largest = max(most, MOST_IN_FLAT_BLOCK) if is_flat and not turn else most
             blocks = _blocks(coordinates, labels if turn else np.arange(n), k, largest, turn)
 
@@ -70,8 +76,11 @@ def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: In
                 y = np.take(x, rows, axis=0)
                 given = renumber(before[rows]) if turn else start(y, np.zeros(1, dtype=np.int64))
                 limit = max_evaluations * rows.shape[0]
+                own = None if subjects is None else subjects[rows]
                 refined = (
-                    refine_near(y, given, k, limit, n_near, thrifty=True, dissolving=dissolving) if n_near else given
+                    refine_near(y, given, k, limit, n_near, thrifty=True, dissolving=dissolving, subjects=own)
+                    if n_near
+                    else given
                 )
                 done[0] += rows.shape[0] // len(rounds)
                 return refined, int(given.max()) + 1

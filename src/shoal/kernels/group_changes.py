@@ -47,6 +47,7 @@ class State(NamedTuple):
     means: Floats
     own: Floats  # squared distance of each row to the mean of its group
     radii: Floats  # largest distance, not squared, of a group's rows to its mean
+    subjects: Ints  # of each row; no swap and no dissolving brings a subject into a group that has it
 
 
 @njit(fastmath={"reassoc", "contract"}, **LEAN)
@@ -139,6 +140,17 @@ def are_apart(s: State, a: int, b: int, k: int) -> bool:
 
 
 @njit(**LEAN)
+def _has_subject(s: State, g: int, subject: int, leaving: int) -> bool:
+    """Whether a row of the subject is in G, besides the one that leaves."""
+    row = s.first[g]
+    while row >= 0:
+        if row != leaving and s.subjects[row] == subject:
+            return True
+        row = s.following[row]
+    return False
+
+
+@njit(**LEAN)
 def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows: Ints, room: Floats) -> tuple[int, int]:
     """The pair (i of A or -1, j of B or -1) whose move or swap lowers the loss most.
 
@@ -198,6 +210,8 @@ def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows: Ints, room
             between = distance(s.y, i, s.y, j)
             gain = s.own[i] - to_b[p] + s.own[j] - to_a[q] + share * between
             if gain > best and gain > _rounding(s.own[i] + to_b[p] + s.own[j] + to_a[q] + between, noise):
+                if _has_subject(s, a, s.subjects[j], i) or _has_subject(s, b, s.subjects[i], j):
+                    continue
                 best = gain * CLEARLY
                 best_i = i
                 best_j = j
@@ -280,7 +294,7 @@ def dissolve(s: State, a: int, near: Ints, noise: float) -> Ints:
             b = near[a, slot]
             if s.sizes[b] > 0:
                 cost = s.sizes[b] / (s.sizes[b] + 1.0) * distance(s.y, rows[p], s.means, b)
-                if cost < best:
+                if cost < best and not _has_subject(s, b, s.subjects[rows[p]], rows[p]):
                     best = cost
                     targets[p] = b
         if targets[p] < 0:

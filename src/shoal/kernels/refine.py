@@ -191,13 +191,23 @@ def _searched(
     *,
     thrifty: bool = False,
     dissolving: bool = True,
+    subjects: Ints | None = None,
 ) -> tuple[Ints, float, int]:
     """New labels, not renumbered, their loss, and the number of candidate changes evaluated."""
     n = y.shape[0]
     g = near.shape[0]
     lists = np.full(g, -1), np.empty(n, dtype=np.int64)
     _list_rows(labels, *lists)
-    state = State(y, labels.copy(), *lists, np.empty(g, np.int64), np.empty((g, y.shape[1])), np.empty(n), np.empty(g))
+    state = State(
+        y,
+        labels.copy(),
+        *lists,
+        sizes=np.empty(g, np.int64),
+        means=np.empty((g, y.shape[1])),
+        own=np.empty(n),
+        radii=np.empty(g),
+        subjects=np.arange(n) if subjects is None else subjects,
+    )
     times = (
         np.zeros(g, dtype=np.int64),
         np.full(near.shape, -1),
@@ -210,8 +220,11 @@ def _searched(
     return state.labels, float(state.own.sum()), int(times[-1][1])
 
 
-def _cut_large(y: Floats, labels: Ints, k: int, limit: int) -> int:
-    """Cut groups of 2k and more in two, in place, at the best place between two far members; return rows looked at."""
+def _cut_large(y: Floats, labels: Ints, k: int, limit: int, subjects: Ints | None = None) -> int:
+    """Cut groups of 2k and more in two, in place, at the best place between two far members; return rows looked at.
+
+    With `subjects`, k of them stay on either side.
+    """
     used = 0
     sizes = np.bincount(labels)
     waiting = [int(a) for a in np.flatnonzero(sizes >= 2 * k)]
@@ -228,6 +241,11 @@ def _cut_large(y: Floats, labels: Ints, k: int, limit: int) -> int:
         other = members[np.argmax(((members - one) ** 2).sum(axis=1))]
         order = np.argsort(((members - one) ** 2).sum(axis=1) - ((members - other) ** 2).sum(axis=1), kind="stable")
         heads = np.arange(k, size - k + 1)
+        if subjects is not None:
+            ordered = subjects[rows[order]]
+            heads = heads[(_n_distinct(ordered)[heads - 1] >= k) & (_n_distinct(ordered[::-1])[::-1][heads] >= k)]
+        if not heads.size:
+            continue
         sums = np.cumsum(members[order], axis=0)[heads - 1]
         gains = (sums**2).sum(axis=1) * (1.0 / heads + 1.0 / (size - heads))  # the sums of all members are 0
         best = int(np.argmax(gains))
@@ -237,6 +255,14 @@ def _cut_large(y: Floats, labels: Ints, k: int, limit: int) -> int:
             waiting += [g for g, m in ((a, size - tail.shape[0]), (n_groups, tail.shape[0])) if m >= 2 * k]
             n_groups += 1
     return used
+
+
+def _n_distinct(numbers: Ints) -> Ints:
+    """How many different numbers there are up to each place."""
+    is_new = np.zeros(numbers.shape[0], dtype=np.int64)
+    is_new[np.unique(numbers, return_index=True)[1]] = 1
+    counts: Ints = np.cumsum(is_new)
+    return counts
 
 
 def _other_groups(g: int) -> Ints:
@@ -288,24 +314,35 @@ def refine_near(
     *,
     thrifty: bool = False,
     dissolving: bool = True,
+    subjects: Ints | None = None,
 ) -> Ints:
     """Like `refine_groups` at less cost: moves and swaps among the `n_near` nearest groups by means, looked up once.
 
     Groups of 2k rows or more are cut in two; if `dissolving`, groups that are cheaper to dissolve are dissolved. If
     `thrifty`, pairs of groups whose changes are all ruled out by bounds are not looked at again: these are a third to a
     half of all looks, and find less than a tenth of the changes. Uses one thread.
+
+    `subjects` are those of the rows if some have several. Then groups of k distinct ones stay such: rows are swapped,
+    not moved; none comes into a group that has its subject; and cuts leave k subjects on either side.
     """
     y = x - x[0]
     given = renumber(labels)
     refined = given.copy()
-    used = _cut_large(y, refined, k, max_evaluations)
+    used = _cut_large(y, refined, k, max_evaluations, subjects)
     n_groups = int(refined.max()) + 1
     if n_groups == 1:
         return given
     means, before = means_and_loss(y, refined, n_groups)
     near = nearest_groups(means, n_near, threads=1)
-    limit = max_evaluations - used
     refined, after, _ = _searched(
-        y, refined, near, near[:, :0].copy(), k, limit, thrifty=thrifty, dissolving=dissolving
+        y,
+        refined,
+        near,
+        near[:, :0].copy(),
+        k if subjects is None else NEVER,  # groups of more than that can spare a row
+        max_evaluations - used,
+        thrifty=thrifty,
+        dissolving=dissolving,
+        subjects=subjects,
     )
     return renumber(refined) if after <= before else given

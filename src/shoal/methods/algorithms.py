@@ -101,10 +101,11 @@ class Grouping:
 
     def _auto(self, x: Floats, values: Floats, subjects: Ints, done: Ints) -> Ints:
         """MDAV, in blocks that are then refined across their borders; plain MDAV if requested or required."""
-        if self.refine is not None or int(subjects.max()) + 1 < len(x):
+        is_complete, many_series = not (np.isnan(values).any() or np.isnan(x).any()), int(subjects.max()) + 1 < len(x)
+        if self.refine is not None or (many_series and not is_complete):
             return self._mdav(x, subjects, done)
-        if not np.isnan(values).any() and not np.isnan(x).any():
-            return self._in_blocks(x, done)
+        if is_complete:
+            return self._in_blocks(x, done, subjects if many_series else None)
 
         def form(rows: Floats, size: int) -> Ints:
             done[0] += (len(x) - done[0]) // 2  # nobody knows how many sizes will be tried
@@ -112,13 +113,13 @@ class Grouping:
 
         return groups_with_gaps(x, values, self.k, form)
 
-    def _in_blocks(self, x: Floats, done: Ints) -> Ints:
-        """The default for complete rows, one per subject."""
+    def _in_blocks(self, x: Floats, done: Ints, subjects: Ints | None = None) -> Ints:
+        """The default for complete rows; `subjects` if some have several."""
 
         def start(rows: Floats, done: Ints) -> Ints:
-            return self._mdav(rows, np.arange(len(rows)), done, threads=1)
+            return self._mdav(rows, np.arange(len(rows)) if subjects is None else subjects, done, threads=1)
 
-        return block_groups(x, self.k, start, CHEAP_WORK, done, n_threads(self.threads))
+        return block_groups(x, self.k, start, CHEAP_WORK, done, n_threads(self.threads), subjects)
 
     def _mdav(self, x: Floats, subjects: Ints, done: Ints, threads: int | None = None) -> Ints:
         """MDAV-generic; through an index if that pays off and the rows allow it."""

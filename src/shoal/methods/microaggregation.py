@@ -68,8 +68,8 @@ class Microaggregation(Method):
     Missing values: the aggregate at an instant covers the members observed there, and is itself missing if they are
     fewer than k subjects. "auto" therefore forms larger groups where that withholds less. "mdav" takes distances over
     the instants both series have and scales them to all; the other algorithms, refine, Haar features and learned
-    metrics refuse gaps. With MDAV, a subject with several series joins a group with its nearest one, except in the last
-    group, which takes everything left; the other algorithms need one series per subject.
+    metrics refuse gaps. With "mdav" and "auto", a subject with several series joins a group with one of them, except in
+    MDAV's last group, which takes everything left; the other algorithms need one series per subject.
 
     Parameters
     ----------
@@ -78,11 +78,12 @@ class Microaggregation(Method):
     algorithm
         "auto": MDAV in blocks of similar series, on all cores; then series move and swap between near groups, across
         the borders of blocks too. With gaps, this is done for several sizes of groups, and the groups that lose least
-        are kept. MDAV alone for several series per subject. "mdav": groups of k, exactly MDAV-generic. "v-mdav": groups
-        of k to 2k - 1 that follow the data. "k-ward": Ward's merging, slower. "optimal": the smallest possible loss,
-        squared around means or absolute around medians, for one instant and one channel or a single feature. "best":
-        the smallest loss that `proposals` find, for panels of up to a few thousand series. "by-mean", "by-variance":
-        sorted by mean or variance of the series; yardsticks only.
+        are kept. With several series per subject, MDAV takes all at once, then series swap; with gaps as well, it is
+        MDAV alone. "mdav": groups of k, exactly MDAV-generic. "v-mdav": groups of k to 2k - 1 that follow the data.
+        "k-ward": Ward's merging, slower. "optimal": the smallest possible loss, squared around means or absolute around
+        medians, for one instant and one channel or a single feature. "best": the smallest loss that `proposals` find,
+        for panels of up to a few thousand series. "by-mean", "by-variance": sorted by mean or variance of the series;
+        yardsticks only.
     refine
         Move and swap series between groups while that lowers the loss; never raises it. Examines up to 20 000 changes
         per series. False leaves the groups as the algorithm forms them, with "auto" exact MDAV; by default, only "auto"
