@@ -63,15 +63,16 @@ def test_a_window_is_a_number_of_snapshots(window):
 
 
 def naive_coarser(counts, tree):
-    """Each coarser value shared out among the values below it that are published, by how often they are."""
+    """Each coarser value shared out among the values below it by how often they are published, equally if none is."""
     often = {}
     for *_, value, n in counts:
         often[value] = often.get(value, 0) + n
     read = {}
     for time, group, value, n in counts:
-        below = [leaf for leaf, coarse in tree.items() if coarse == value and often.get(leaf)]
-        for leaf in below or [value]:
-            share = often[leaf] / sum(often[one] for one in below) if below else 1.0
+        leaves = [leaf for leaf, coarse in tree.items() if coarse == value]
+        below = [leaf for leaf in leaves if often.get(leaf)]
+        for leaf in below or leaves or [value]:
+            share = often[leaf] / sum(often[one] for one in below) if below else 1.0 / max(len(leaves), 1)
             read[time, group, leaf] = read.get((time, group, leaf), 0.0) + n * share
     return read
 

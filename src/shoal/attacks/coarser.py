@@ -20,8 +20,8 @@ def read_coarser(
 ) -> pl.DataFrame:
     """Rows with each coarser value replaced by the values below it, by how often each is published.
 
-    `amount` is the column that is divided among them, and `tree` gives the coarser value of a value. Coarser values
-    none of whose values is published stay.
+    `amount` is the column that is divided among them, and `tree` gives the coarser value of a value. If none of the
+    values below is published, all are equally likely.
 
     Examples
     --------
@@ -36,9 +36,11 @@ def read_coarser(
     kind = counted.schema[sensitive]
     below = pl.DataFrame({"__leaf": list(tree), sensitive: list(tree.values())}, schema_overrides={"__leaf": pl.String})
     often = published_counts(published).group_by(pl.col(sensitive).cast(pl.String).alias("__leaf"))
-    shares = below.join(often.agg(pl.col(COUNT).sum().alias("__often")), on="__leaf").with_columns(
-        __share=pl.col("__often") / pl.col("__often").sum().over(sensitive)
-    )
+    counted_below = below.join(often.agg(pl.col(COUNT).sum().alias("__often")), on="__leaf", how="left")
+    number, total = pl.col("__often").fill_null(0), pl.col("__often").sum().over(sensitive)
+    equal = 1.0 / pl.len().over(sensitive)
+    shares = counted_below.with_columns(__share=pl.when(total > 0).then(number / total).otherwise(equal))
+    shares = shares.filter(pl.col("__share") > 0.0)
     return (
         counted.with_columns(pl.col(sensitive).cast(pl.String))
         .join(shares, on=sensitive, how="left", maintain_order="left")
