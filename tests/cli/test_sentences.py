@@ -90,6 +90,13 @@ def test_a_mean_that_is_mostly_one_subject_s_is_warned_of(told):
     assert "warning" not in dict(release_rows(plain))
 
 
+def test_a_measure_without_a_figure_is_printed_as_such(told):
+    plain = told["plain"]
+    score = {"information-loss": {**plain.certificate["utility"]["information-loss"], "value": None}}
+    row = dict(release_rows(Told(plain.path, {**plain.certificate, "utility": score})))["information-loss"]
+    assert row.startswith("no figure (")
+
+
 def test_guarantees_of_one_name_are_told_apart_by_what_they_differ_in(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["simulate", "meters", "-o", "x.parquet", "--n", "30", "--days", "1", "--step", "2h"]) == 0
