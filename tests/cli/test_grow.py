@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from growing_processes import contents, write_days
-from shoal import Microaggregation, Panel, load_release, publish, verify
+from shoal import KAnonymity, Microaggregation, Panel, load_release, publish, verify
 from shoal.cli.app import run
 from shoal.errors import ReleaseError
 from shoal.release.sequence import verify_sequence
@@ -441,6 +441,14 @@ def test_a_release_without_the_promise_or_under_names_of_its_own_is_no_part_of_a
     assert "unnamed: its series have names of their own, so it cannot be compared with the others" in findings
     assert "profiles: it cannot be read as values of series, so it is not judged with the others" in findings
     assert "the folder holds 2 other file(s) or folder(s) besides the releases, including hidden ones" in findings
+
+
+def test_promises_of_one_name_are_told_apart_over_all_releases():
+    for day, requires in enumerate(([KAnonymity(2), KAnonymity(3)], [KAnonymity(2)])):
+        panel = Panel(np.arange(24.0).reshape(6, 4), times=np.arange(4) + 4 * day)
+        publish(Microaggregation(k=4).anonymize(panel), f"out/{day}", require=requires)
+    assert [name for name, _ in verify("out").verdicts] == [f"k-anonymity k={k}" for k in (4, 2, 3)]
+    assert [name for name, _ in verify("out/1").verdicts] == [f"k-anonymity k={k}" for k in (4, 2)]
 
 
 def test_a_changed_file_of_any_release_is_found(capsys):

@@ -1,5 +1,7 @@
 """Which rows the terminal shows of each kind of release."""
 
+import json
+
 import pytest
 
 from shoal.cli.app import run
@@ -104,4 +106,10 @@ def test_guarantees_of_one_name_are_told_apart_by_what_they_differ_in(tmp_path, 
     program = ["anonymize", "x.parquet", "--method", "nlk", "--n", "2", "--l", "6", "--k", "4", "-o", "out"]
     assert run([*program, "--require", "nlk-anonymity:n=2,l=6,k=4,within=5"]) == 0
     names = [line.partition("  ")[0] for line in capsys.readouterr().out.splitlines()]
-    assert [name for name in names if "nlk" in name] == ["nlk-anonymity within=0.0", "nlk-anonymity within=5.0"]
+    both = ["nlk-anonymity within=0.0", "nlk-anonymity within=5.0"]
+    assert [name for name in names if "nlk" in name] == both
+    assert run(["verify", "out"]) == 0
+    names = [line.partition("  ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert [name for name in names if "nlk" in name] == both
+    assert run(["verify", "out", "--json"]) == 0
+    assert [part["name"] for part in json.loads(capsys.readouterr().out)["guarantees"]] == both
