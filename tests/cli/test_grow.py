@@ -15,7 +15,7 @@ from shoal import KAnonymity, Microaggregation, Panel, load_release, publish, ve
 from shoal.cli.app import run
 from shoal.errors import ReleaseError
 from shoal.release.sequence import verify_sequence
-from shoal.streams import IncrementalMicroaggregation
+from shoal.streams import IncrementalMicroaggregation, IncrementalNLK
 from shoal.streams.checkpoint import Checkpoint
 
 GROW = ["--k", "3", "--format", "csv"]
@@ -639,6 +639,54 @@ def test_releases_under_nlk_anonymity_that_are_fine_alone_are_found_together(cap
     outcome = verify("other")
     assert not outcome.holds
     assert any("1 values of series" in finding for finding in outcome.findings)
+
+
+def leave_out_who_begins(monkeypatch):
+    """Leave members out as earlier versions did, those who begin as well, and write a state that does not say."""
+
+    def formerly(verb, since):
+        def called(self, *given):
+            kept, self._since = self._since, since(self, *given)
+            try:
+                return verb(self, *given)
+            finally:
+                self._since = kept
+
+        return called
+
+    earlier = {
+        "_candidate": formerly(IncrementalNLK._candidate, lambda self, _, number: np.minimum(self._since, number - 1)),
+        "_judge": formerly(IncrementalNLK._judge, lambda self, _: self._since - 1),
+        "state": super(IncrementalNLK, IncrementalNLK).state,
+    }
+    for name, verb in earlier.items():
+        monkeypatch.setattr(IncrementalNLK, name, verb)
+
+
+def test_who_an_earlier_version_left_out_at_the_beginning_is_published_next(capsys, monkeypatch):
+    Path("days").mkdir()
+    add_day(0, meters(0, 4))
+    add_day(1, meters(1, 12))  # one is away, and of the eleven others two are left out
+    with monkeypatch.context() as earlier:
+        leave_out_who_begins(earlier)
+        assert grow(method=NLK_OPTIONS) == 0
+    assert not verify("out").holds
+    add_day(2, meters(0, 5))
+    refusal(capsys, r"left 2 member\(s\) out .* in this stretch 2 of them lack readings", grow(method=NLK_OPTIONS))
+    shutil.move("out/0", "aside")
+    refusal(
+        capsys, "1 of 2 releases of this growing panel are not in 'out'. .* Put them back", grow(method=NLK_OPTIONS)
+    )
+    shutil.move("aside", "out/0")
+    add_day(2, meters(1, 12))
+    assert grow(method=NLK_OPTIONS) == 0
+    assert verify("out").holds
+    add_day(3, meters(0, 12))
+    assert grow(method=NLK_OPTIONS) == 0
+    assert verify("out").holds
+    shutil.move("out/0", "aside")  # once all are known to be published, no release is needed
+    add_day(4, meters(0, 12))
+    assert grow(method=NLK_OPTIONS) == 0
 
 
 def test_the_method_of_a_growing_panel_stays_the_same(capsys):
