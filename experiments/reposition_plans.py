@@ -10,6 +10,7 @@ import argparse
 import platform
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -171,8 +172,10 @@ def remedies(stream: Stream, seed: int) -> list[str]:
         tree = TREES[stream.name] if options["remedy"] == "generalise" else None
         method = Reposition(l=stream.l, window=WINDOW, seed=seed, tree=tree, **options)
         candidate = method.anonymize(events)
-        tables = read_coarser(candidate.published, tree or {})
-        risk = Homogeneity(window=reach_of(method.parameters)).attack(events, tables)
+        tables = candidate.published
+        assert tables.counts is not None
+        tables = replace(tables, counts=read_coarser(tables.counts, "count", tables, tree))
+        risk = Homogeneity(window=reach_of(method.parameters), tree=tree).attack(events, candidate.published)
         losses = candidate.suppression.values
         lost = [loss.before - loss.after for loss in losses]
         before = np.array([loss.before for loss in losses]) / sum(loss.before for loss in losses)

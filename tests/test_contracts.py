@@ -68,7 +68,6 @@ UNATTACKED = {
     "copies": {"one instant", "constant", "gaps"},
     "nearest-neighbour": {"one instant"},
     "relink": {"one instant"},
-    "subset-sum": {"gaps"},
 }  # panels an attack says it cannot do; those of gaps never change
 
 

@@ -1,5 +1,7 @@
 """Originals that a table repeats, as a whole or day by day."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 
 from shoal import Microaggregation, Panel, simulate
 from shoal.attacks import Copies
-from shoal.attacks.copies import DISTINCT
+from shoal.attacks.copies import DISTINCT, SHARED
+from shoal.errors import ParameterError
 
 HOMES = simulate.meters(60, days=7, step="2h", families={"household": 1.0}, seed=2)
 INSIDE, OUTSIDE = HOMES[:40], HOMES[40:]
@@ -82,6 +85,58 @@ def test_days_with_few_different_readings_may_be_alike_by_chance(different):
     made = np.concatenate([day, rng.normal(size=PER_DAY)])[None]
     times = HOMES.times[: 2 * PER_DAY]
     assert found(Panel(original, times=times), Panel(made, times=times)).days == float(different == DISTINCT)
+
+
+def thinned(values, share, seed=0):
+    return np.where(np.random.default_rng(seed).random(values.shape) < share, np.nan, values)
+
+
+@pytest.mark.parametrize("days", [1, 2, 3])
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_strangers_have_no_copies_by_chance_where_most_readings_are_missing(days, share):
+    n_targets = 0
+    for seed in range(6):
+        x, strangers, outside = np.split(thinned(simulate.meters(288, days=days, seed=seed).values, share), 3)
+        n_moving = sum(len(set(row[~np.isnan(row)])) >= DISTINCT for row in x)
+        risk = found(Panel(x), Panel(strangers), Panel(outside))
+        assert (risk.success, risk.control, risk.n_targets) == (0.0, 0.0, n_moving)
+        n_targets += n_moving
+    assert n_targets > 100
+
+
+def test_copies_of_series_with_gaps_are_found_if_they_share_enough():
+    seen = thinned(simulate.meters(40, days=7, seed=1).values, 0.8, 1)
+    risk = found(Panel(seen[:30]), Panel(thinned(seen[:30], 0.3, 2)), Panel(seen[30:]))
+    assert (risk.success, risk.exact, risk.control) == (1.0, 1.0, 0.0)
+    rows = np.full((1, 40), np.nan)
+    for n_different, off, success in ((SHARED, 1e-9, 1.0), (SHARED - 1, 1e-9, 0.0), (DISTINCT, 0.0, 1.0)):
+        rows[0, :SHARED] = np.minimum(np.arange(SHARED), n_different - 1)
+        assert found(Panel(rows), Panel(rows + off)).success == success
+    rows[0, :SHARED] = np.minimum(np.arange(SHARED), DISTINCT - 2)
+    message = "at least 6 different readings if some are missing. None of the targets is one."
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        found(Panel(rows), Panel(rows))
+    assert found(Panel([[1.0, 2.0, 4.0]]), Panel([[1.0, 2.0, 4.0]])).success == 1.0  # nothing is missing
+
+
+@given(seed=st.integers(0, 10_000))
+def test_the_nearest_series_with_gaps_is_that_of_a_plain_search(seed):
+    rng = np.random.default_rng(seed)
+    x = np.round(np.where(rng.random((5, 20)) < 0.2, np.nan, rng.normal(size=(5, 20))), 1)
+    made = np.where(rng.random((5, 20)) < 0.2, np.nan, x + rng.choice([0.0, 0.05, 0.5], (5, 1)))
+    findings = Copies(tolerance=0.3).find(Panel(x), Panel(made))
+    for target, near in zip(x, findings.near, strict=True):
+        ratios = []
+        for row in made:
+            both = ~np.isnan(target) & ~np.isnan(row)
+            needed = DISTINCT if (target[both] == row[both]).all() else SHARED
+            enough = len(set(target[both])) >= needed or both.all()
+            if enough and 2 * both.sum() >= np.count_nonzero(~np.isnan(target)):
+                ratios.append(np.sqrt(np.mean((target[both] - row[both]) ** 2)) / target[both].std())
+        nearest = min(ratios, default=np.inf)
+        assert (near <= 0.3) == (nearest <= 0.3)
+        if nearest <= 0.3:
+            assert near == pytest.approx(nearest, abs=1e-12)
 
 
 @given(seed=st.integers(0, 10_000), zone=st.sampled_from([None, "Europe/Berlin"]))

@@ -1,6 +1,7 @@
 """Members of a published mean, against trying every set."""
 
 import dataclasses
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -143,11 +144,53 @@ def test_fictive_rows_in_a_mean_are_no_targets():
     assert risk.success == pytest.approx(2 / 3)  # no two originals sum to twice the last row
 
 
-def test_steps_with_gaps_are_left_out_and_all_gaps_are_refused():
-    original = Panel([[1.0, np.nan], [2.0, 5.0]])
-    assert SubsetSum(step=1).attack(original, original).success == 1.0
-    with pytest.raises(ParameterError, match="needs a step without gaps, and every step has one"):
-        SubsetSum(step=2).attack(original, original)
+def mean_of_known(rows, k):
+    """The mean of those who have a reading; missing if they are fewer than k."""
+    n_known = (~np.isnan(rows)).sum(axis=0)
+    return np.where(n_known >= k, np.nansum(rows, axis=0) / np.maximum(n_known, 1), np.nan)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.3])
+@pytest.mark.parametrize("k", [1, 4])
+def test_gaps_hide_no_member_as_long_as_enough_of_a_mean_is_published(share, k):
+    """Means of those who have a reading, or only of whole groups (k = 4): totals of what is published do."""
+    panel, published = means_of_four()
+    values = np.where(np.random.default_rng(0).random(panel.values.shape) < share, np.nan, panel.values)
+    groups = np.unique(published.values, axis=0, return_inverse=True)[1].reshape(-1)
+    shown = like(panel, np.stack([mean_of_known(values[groups == group], k) for group in groups]))
+    risk = SubsetSum(n_means=None).attack(like(panel, values), shown)
+    assert (risk.success, risk.recovered, risk.n_means, risk.control) == (1.0, 1.0, 15, 0.0)
+    assert "these totals cover the instants at which the mean is published" in risk.sentence
+
+
+@given(seed=st.integers(0, 10_000))
+def test_sets_that_fit_a_mean_with_gaps_are_those_with_that_mean(seed):
+    rng = np.random.default_rng(seed)
+    x = np.where(rng.random((6, 3)) < 0.4, np.nan, rng.integers(1, 4, (6, 3)).astype(float))
+    published = np.full((6, 3), 50.0)
+    published[:2] = np.where(rng.random(3) < 0.2, np.nan, mean_of_known(x[:2], 1))
+    shown = ~np.isnan(published[0])
+    expected = set()
+    for pair in combinations(range(6), 2):
+        mean = mean_of_known(x[list(pair)], 1)[shown]
+        if (np.isnan(mean) | (np.abs(mean - published[0, shown]) < 1e-9)).all():
+            expected.add(frozenset(pair))
+    attack = dataclasses.replace(SubsetSum(step=1), time_limit=20.0)
+    found = {frozenset(members) for members in attack.members(Panel(x), Panel(published), 0)}
+    assert found <= expected
+    assert len(found) == (min(len(expected), 4) if shown.any() else 0)
+
+
+def test_means_of_which_nothing_is_published_are_not_judged():
+    nan = np.nan
+    original = Panel([[1.0, 9.0], [2.0, 5.0], [4.0, 4.0], [7.0, 1.0]])
+    hidden = Panel([[1.5, 7.0], [1.5, 7.0], [nan, nan], [nan, nan]])
+    risk = SubsetSum(step=1).attack(original, hidden)
+    assert (risk.success, risk.n_means, risk.n_targets, risk.n_withheld) == (1.0, 1, 2, 1)
+    assert risk.sentence.endswith("Not judged: 1 mean of which no value is published.")
+    assert SubsetSum(step=1).members(original, hidden, 2) == ()
+    with pytest.raises(ParameterError, match="needs means with published values, and all of them are missing"):
+        SubsetSum(step=1).attack(original, Panel(np.full((4, 2), nan)))
 
 
 @pytest.mark.parametrize(

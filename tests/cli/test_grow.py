@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from growing_processes import contents, write_days
-from shoal import Microaggregation, Panel, load_release, publish, verify
+from shoal import KAnonymity, Microaggregation, Panel, load_release, publish, verify
 from shoal.cli.app import run
 from shoal.errors import ReleaseError
 from shoal.release.sequence import verify_sequence
-from shoal.streams import IncrementalMicroaggregation
+from shoal.streams import IncrementalMicroaggregation, IncrementalNLK
 from shoal.streams.checkpoint import Checkpoint
 
 GROW = ["--k", "3", "--format", "csv"]
@@ -443,6 +443,14 @@ def test_a_release_without_the_promise_or_under_names_of_its_own_is_no_part_of_a
     assert "the folder holds 2 other file(s) or folder(s) besides the releases, including hidden ones" in findings
 
 
+def test_promises_of_one_name_are_told_apart_over_all_releases():
+    for day, requires in enumerate(([KAnonymity(2), KAnonymity(3)], [KAnonymity(2)])):
+        panel = Panel(np.arange(24.0).reshape(6, 4), times=np.arange(4) + 4 * day)
+        publish(Microaggregation(k=4).anonymize(panel), f"out/{day}", require=requires)
+    assert [name for name, _ in verify("out").verdicts] == [f"k-anonymity k={k}" for k in (4, 2, 3)]
+    assert [name for name, _ in verify("out/1").verdicts] == [f"k-anonymity k={k}" for k in (4, 2)]
+
+
 def test_a_changed_file_of_any_release_is_found(capsys):
     write_days(Path("days"))
     grow()
@@ -631,6 +639,54 @@ def test_releases_under_nlk_anonymity_that_are_fine_alone_are_found_together(cap
     outcome = verify("other")
     assert not outcome.holds
     assert any("1 values of series" in finding for finding in outcome.findings)
+
+
+def leave_out_who_begins(monkeypatch):
+    """Leave members out as earlier versions did, those who begin as well, and write a state that does not say."""
+
+    def formerly(verb, since):
+        def called(self, *given):
+            kept, self._since = self._since, since(self, *given)
+            try:
+                return verb(self, *given)
+            finally:
+                self._since = kept
+
+        return called
+
+    earlier = {
+        "_candidate": formerly(IncrementalNLK._candidate, lambda self, _, number: np.minimum(self._since, number - 1)),
+        "_judge": formerly(IncrementalNLK._judge, lambda self, _: self._since - 1),
+        "state": super(IncrementalNLK, IncrementalNLK).state,
+    }
+    for name, verb in earlier.items():
+        monkeypatch.setattr(IncrementalNLK, name, verb)
+
+
+def test_who_an_earlier_version_left_out_at_the_beginning_is_published_next(capsys, monkeypatch):
+    Path("days").mkdir()
+    add_day(0, meters(0, 4))
+    add_day(1, meters(1, 12))  # one is away, and of the eleven others two are left out
+    with monkeypatch.context() as earlier:
+        leave_out_who_begins(earlier)
+        assert grow(method=NLK_OPTIONS) == 0
+    assert not verify("out").holds
+    add_day(2, meters(0, 5))
+    refusal(capsys, r"left 2 member\(s\) out .* in this stretch 2 of them lack readings", grow(method=NLK_OPTIONS))
+    shutil.move("out/0", "aside")
+    refusal(
+        capsys, "1 of 2 releases of this growing panel are not in 'out'. .* Put them back", grow(method=NLK_OPTIONS)
+    )
+    shutil.move("aside", "out/0")
+    add_day(2, meters(1, 12))
+    assert grow(method=NLK_OPTIONS) == 0
+    assert verify("out").holds
+    add_day(3, meters(0, 12))
+    assert grow(method=NLK_OPTIONS) == 0
+    assert verify("out").holds
+    shutil.move("out/0", "aside")  # once all are known to be published, no release is needed
+    add_day(4, meters(0, 12))
+    assert grow(method=NLK_OPTIONS) == 0
 
 
 def test_the_method_of_a_growing_panel_stays_the_same(capsys):

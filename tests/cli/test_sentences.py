@@ -1,5 +1,7 @@
 """Which rows the terminal shows of each kind of release."""
 
+import json
+
 import pytest
 
 from shoal.cli.app import run
@@ -90,6 +92,13 @@ def test_a_mean_that_is_mostly_one_subject_s_is_warned_of(told):
     assert "warning" not in dict(release_rows(plain))
 
 
+def test_a_measure_without_a_figure_is_printed_as_such(told):
+    plain = told["plain"]
+    score = {"information-loss": {**plain.certificate["utility"]["information-loss"], "value": None}}
+    row = dict(release_rows(Told(plain.path, {**plain.certificate, "utility": score})))["information-loss"]
+    assert row.startswith("no figure (")
+
+
 def test_guarantees_of_one_name_are_told_apart_by_what_they_differ_in(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["simulate", "meters", "-o", "x.parquet", "--n", "30", "--days", "1", "--step", "2h"]) == 0
@@ -97,4 +106,10 @@ def test_guarantees_of_one_name_are_told_apart_by_what_they_differ_in(tmp_path, 
     program = ["anonymize", "x.parquet", "--method", "nlk", "--n", "2", "--l", "6", "--k", "4", "-o", "out"]
     assert run([*program, "--require", "nlk-anonymity:n=2,l=6,k=4,within=5"]) == 0
     names = [line.partition("  ")[0] for line in capsys.readouterr().out.splitlines()]
-    assert [name for name in names if "nlk" in name] == ["nlk-anonymity within=0.0", "nlk-anonymity within=5.0"]
+    both = ["nlk-anonymity within=0.0", "nlk-anonymity within=5.0"]
+    assert [name for name in names if "nlk" in name] == both
+    assert run(["verify", "out"]) == 0
+    names = [line.partition("  ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert [name for name in names if "nlk" in name] == both
+    assert run(["verify", "out", "--json"]) == 0
+    assert [part["name"] for part in json.loads(capsys.readouterr().out)["guarantees"]] == both

@@ -1,4 +1,5 @@
 import datetime as dt
+import json
 
 import numpy as np
 import polars as pl
@@ -8,7 +9,9 @@ from event_examples import any_buckets, any_coarse, small_events
 from naive.event_tables import count_buckets, count_coarse_integers, count_events
 from shoal.errors import ParameterError
 from shoal.model import Events, EventTables
+from shoal.model.event_kinds import as_text
 from shoal.queries import Between, WindowCount, random_windows
+from shoal.queries.window_count import count_windows
 
 CASES = [
     (0, 4, {}),
@@ -47,6 +50,22 @@ def test_a_coarse_measure_is_spread_evenly():
     coarse = EventTables(table, None, ("size",), "result")
     assert WindowCount(0, 0, {"size": Between(1.75, 5.0)}).count(coarse) == 1.25
     assert WindowCount(0, 0, {"size": Between(4.0, 5.0)}).count(coarse) == 0.0
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Vienna"])
+def test_random_windows_are_answered_by_datetimes_of_any_precision(unit, zone):
+    """Coarse ones as well: a list in which all have one value is as good as the value."""
+    step = {"ms": 120, "us": 123_450, "ns": 123_456_789}[unit]
+    at = pl.Series([1_700_000_000 * {"ms": 10**3, "us": 10**6, "ns": 10**9}[unit] + i * step for i in range(-3, 3)])
+    at = at.cast(pl.Datetime(unit)).dt.replace_time_zone("UTC")
+    at = at.dt.replace_time_zone(None) if zone is None else at.dt.convert_time_zone(zone)
+    events = Events(pl.DataFrame({"time": at, "seen": at, "x": [*"abcabc"]}), sensitive="x", quasi=["seen"])
+    asked = random_windows(events, 50, seed=1)
+    true = count_windows(asked, events)
+    assert true.min() >= 1.0
+    coarse = pl.DataFrame({"time": at, "seen": [json.dumps([text]) for text in as_text(at)], "x": [*"abcabc"]})
+    assert count_windows(asked, EventTables(coarse, None, ("seen",), "x")).tolist() == true.tolist()
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Vienna"])

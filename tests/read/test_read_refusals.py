@@ -296,6 +296,12 @@ def test_text_in_wide_tables_names_no_column():
             read_panel(table)
 
 
+def test_infinite_values_beside_gaps_to_fill_are_refused_without_a_warning():
+    rows = [("a", t, 1.0) for t in range(3)] + [("b", 0, np.inf), ("b", 2, -np.inf)]
+    with refused("^Column 'value' holds 2 infinite values in 5 rows"):
+        read_panel(pl.DataFrame(rows, schema=["id", "time", "value"], orient="row"), missing="interpolate:1")
+
+
 def test_infinite_values():
     with refused("^Column 'value' holds 2 infinite values in 4 rows"):
         read_panel(long_table(value=[1.0, np.inf, -np.inf, 2.0]))

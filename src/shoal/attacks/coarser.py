@@ -1,4 +1,4 @@
-"""Events with coarser sensitive values, as someone reads them who knows the tree."""
+"""Coarser sensitive values, as someone reads them who knows the tree."""
 
 from __future__ import annotations
 
@@ -10,35 +10,43 @@ from shoal.model import EventTables
 from shoal.model.event_tables import COUNT
 
 
-def read_coarser(published: EventTables, tree: Mapping[str, str]) -> EventTables:
-    """Bucketised events with each coarser value counted as the values below it, by how often each is published.
+def published_counts(published: EventTables) -> pl.DataFrame:
+    """How often each sensitive value is published: rows of counts, or one row for each generalised event."""
+    return published.records.with_columns(pl.lit(1).alias(COUNT)) if published.counts is None else published.counts
 
-    `tree` gives the coarser value of a value. Counts are then parts of events. A coarser value none of whose values is
-    published stays, and so do generalised events, in which a record has one value.
+
+def read_coarser(
+    counted: pl.DataFrame, amount: str, published: EventTables, tree: Mapping[str, str] | None
+) -> pl.DataFrame:
+    """Rows with each coarser value replaced by the values below it, by how often each is published.
+
+    `amount` is the column that is divided among them, and `tree` gives the coarser value of a value. If none of the
+    values below is published, all are equally likely.
 
     Examples
     --------
-    >>> records = pl.DataFrame({"time": [0] * 4, "group": [0] * 4})
-    >>> counts = pl.DataFrame({"time": [0] * 3, "group": [0] * 3, "ill": ["flu", "lung", "leg"], "count": [1, 1, 2]})
-    >>> seen = read_coarser(EventTables(records, counts, (), "ill"), {"flu": "lung"})
-    >>> seen.counts.sort("ill")["count"].to_list()
-    [2.0, 2.0]
+    >>> records = pl.DataFrame({"time": [0] * 4, "ill": ["flu", "lung", "leg", "leg"]})
+    >>> published = EventTables(records, None, (), "ill")
+    >>> read_coarser(published_counts(published), "count", published, {"flu": "lung"})["ill"].to_list()
+    ['flu', 'flu', 'leg', 'leg']
     """
-    counts, sensitive = published.counts, published.sensitive
-    if counts is None or not tree:
-        return published
+    if not tree:
+        return counted
+    sensitive = published.sensitive
+    kind = counted.schema[sensitive]
     below = pl.DataFrame({"__leaf": list(tree), sensitive: list(tree.values())}, schema_overrides={"__leaf": pl.String})
-    often = counts.group_by(pl.col(sensitive).cast(pl.String).alias("__leaf")).agg(pl.col(COUNT).sum().alias("__often"))
-    shares = below.join(often, on="__leaf").with_columns(
-        __share=pl.col("__often") / pl.col("__often").sum().over(sensitive)
-    )
-    read = (
-        counts.with_columns(pl.col(sensitive).cast(pl.String))
-        .join(shares, on=sensitive, how="left")
+    often = published_counts(published).group_by(pl.col(sensitive).cast(pl.String).alias("__leaf"))
+    counted_below = below.join(often.agg(pl.col(COUNT).sum().alias("__often")), on="__leaf", how="left")
+    number, total = pl.col("__often").fill_null(0), pl.col("__often").sum().over(sensitive)
+    equal = 1.0 / pl.len().over(sensitive)
+    shares = counted_below.with_columns(__share=pl.when(total > 0).then(number / total).otherwise(equal))
+    shares = shares.filter(pl.col("__share") > 0.0)
+    return (
+        counted.with_columns(pl.col(sensitive).cast(pl.String))
+        .join(shares, on=sensitive, how="left", maintain_order="left")
         .with_columns(
-            pl.coalesce("__leaf", sensitive).alias(sensitive), pl.col(COUNT) * pl.col("__share").fill_null(1.0)
+            pl.coalesce("__leaf", sensitive).cast(kind).alias(sensitive),
+            pl.col(amount) * pl.col("__share").fill_null(1.0),
         )
-        .group_by([name for name in counts.columns if name != COUNT], maintain_order=True)
-        .agg(pl.col(COUNT).sum())
+        .select(counted.columns)
     )
-    return EventTables(published.records, read.select(counts.columns), published.quasi, sensitive)

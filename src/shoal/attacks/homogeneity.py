@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.attacks.coarser import published_counts, read_coarser
 from shoal.attacks.links import N_WORST
 from shoal.attacks.words import percent
 from shoal.errors import ParameterError
@@ -34,6 +35,7 @@ class EventAttack(Attack[R]):
     unfit: ClassVar[str] = "it attacks events, and a policy is about series"
 
     window: int = 1
+    tree: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not is_whole(self.window, 1):
@@ -80,6 +82,9 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
     window
         The window of the method: events are published at most window - 1 snapshots after their own. 1 for an adversary
         who trusts timestamps, or a release that keeps them.
+    tree
+        The coarser value of each value, where a remedy published frequent values as coarser ones. The adversary knows
+        it, and counts a coarser value as the values below it, by how often each is published.
 
     Examples
     --------
@@ -108,8 +113,8 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
         frequent = values.value_counts()
         guess = dict(zip(frequent[original.sensitive].to_list(), frequent["count"] / len(frame), strict=True))
         baseline = np.array([guess[value] for value in values.to_list()])
-        after, matched = self._chances(original, published, int(self.window), instants)
-        before, _ = self._chances(original, _as_they_are(original), 1, instants)
+        after, matched = self._chances(original, published, int(self.window), instants, self.tree)
+        before, _ = self._chances(original, _as_they_are(original), 1, instants, None)
         suppressed = self._chances_of_suppressed(original, published, baseline, instants)
         return HomogeneityFindings(after, np.where(matched, after, suppressed), matched, before, baseline)
 
@@ -139,11 +144,16 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
         )
 
     def _chances(
-        self, original: Events, published: EventTables, window: int, instants: pl.Series
+        self,
+        original: Events,
+        published: EventTables,
+        window: int,
+        instants: pl.Series,
+        tree: Mapping[str, str] | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """For each original event, the chance of its value, and whether any published event matches it."""
         total, right = np.zeros(len(original)), np.zeros(len(original))
-        reach = _reach(original, published)
+        reach = _reach(original, published, tree)
         hits = reach.group_by(TIME, _CLASS).agg(pl.col(_HITS).sum())
         for there in _targets(original, window, instants):
             matches = there.join(hits, on=[TIME, _CLASS], how="inner")
@@ -157,9 +167,8 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
         self, original: Events, published: EventTables, baseline: NDArray[np.float64], instants: pl.Series
     ) -> NDArray[np.float64]:
         """For each original event, the chance that guessing the most frequent value around it is right."""
-        sensitive, counts = published.sensitive, published.counts
-        if counts is None:
-            counts = published.records.with_columns(pl.lit(1).alias(COUNT))
+        sensitive = published.sensitive
+        counts = read_coarser(published_counts(published), COUNT, published, self.tree)
         totals = counts.group_by(TIME, sensitive).agg(pl.col(COUNT).sum())
         top = totals.filter(pl.col(COUNT) == pl.col(COUNT).max().over(TIME)).select(TIME, sensitive)
         top = top.filter(pl.col(TIME).is_in(instants.implode()))
@@ -178,22 +187,25 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
         return np.where(told, joined["__chance"].fill_null(0.0).to_numpy(), baseline)
 
 
-def match_events(original: Events, published: EventTables, window: int) -> Iterator[pl.DataFrame]:
+def match_events(
+    original: Events, published: EventTables, window: int, tree: Mapping[str, str] | None
+) -> Iterator[pl.DataFrame]:
     """For each original event, by `__row`, the values of the published events that it could be.
 
     One frame per distance, with the sensitive value and in `__hits` the expected number of events with it.
     """
-    reach = _reach(original, published)
+    reach = _reach(original, published, tree)
     instants = original.frame[original.time].unique().sort()
     for there in _targets(original, window, instants):
         yield there.drop(original.sensitive).join(reach, on=[TIME, _CLASS], how="inner")
 
 
-def _reach(original: Events, published: EventTables) -> pl.DataFrame:
+def _reach(original: Events, published: EventTables, tree: Mapping[str, str] | None) -> pl.DataFrame:
     """How many published events each kind of person could be at each instant, by sensitive value."""
     names = list(original.quasi)
     keyed = original.frame.with_columns(_keys(original.frame, names).alias(_CLASS))
-    return _matches(published, keyed.unique(_CLASS, keep="first").select(_CLASS, *names), names)
+    matches = _matches(published, keyed.unique(_CLASS, keep="first").select(_CLASS, *names), names)
+    return read_coarser(matches, _HITS, published, tree)
 
 
 def _targets(original: Events, window: int, instants: pl.Series) -> Iterator[pl.DataFrame]:

@@ -54,6 +54,8 @@ class Republication(EventAttack[RepublicationRisk]):
     ----------
     window
         As in `Homogeneity`.
+    tree
+        As in `Homogeneity`.
 
     Examples
     --------
@@ -133,7 +135,7 @@ class Republication(EventAttack[RepublicationRisk]):
         """For each original event, the share of each value among the published events that it could be."""
         found = np.zeros((len(original), len(code)))
         sensitive = published.sensitive
-        for part in match_events(original, published, int(self.window)):
+        for part in match_events(original, published, int(self.window), self.tree):
             at = part[sensitive].replace_strict(list(code), list(code.values()), default=-1, return_dtype=pl.Int64)
             there = at.to_numpy() >= 0
             places = part["__row"].to_numpy()[there], at.to_numpy()[there]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from shoal.attacks.words import against_guessing, between, percent
 from shoal.model import Interval
 from shoal.model.sentence import Sentence
+from shoal.model.words import plural
 
 OWN, OF_SUBJECT = "a target's own published series", "a published series of a target's subject"
 OTHERS_FIT = "of the targets have someone else's series that fits them just as well"
@@ -77,6 +78,8 @@ class Summed:
     recovered: float
     guess: float
     n_open: int
+    gaps: bool
+    n_withheld: int
 
 
 SUMMED: tuple[Sentence[Summed], ...] = (
@@ -96,5 +99,18 @@ SUMMED: tuple[Sentence[Summed], ...] = (
             f"For {a.n_open} of the means the search does not prove that no other members fit, so these chances may be "
             "too high or too low."
         ),
+    ),
+    Sentence(
+        "gaps",
+        lambda a: a.gaps,
+        lambda a: (
+            "Where values are missing, these totals cover the instants at which the mean is published, and it is also "
+            "known which readings are missing."
+        ),
+    ),
+    Sentence(
+        "withheld",
+        lambda a: a.n_withheld > 0,
+        lambda a: f"Not judged: {plural(a.n_withheld, 'mean')} of which no value is published.",
     ),
 )

@@ -43,12 +43,15 @@ class SubsetRisk(Risk):
         Means for which the program or the search did not settle whether there are other sets.
     n_searched
         Means that were searched instead of solved.
+    n_withheld
+        Means that were not attacked, as no value of theirs is published.
     """
 
     n_means: int = 0
     recovered: float = 0.0
     n_open: int = 0
     n_searched: int = 0
+    n_withheld: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,10 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
         find p in {0, 1}^n with sum(p) = s and |sum_i p[i] A[i] - s L| within `tolerance`
 
     by integer program (HiGHS), and if there are too many candidates, or time runs out, by exchanging members of a
-    likely set. If several sets fit, each counts for its share. This reveals that someone is in a group, and so the
-    group's mean for them; it does not single out a curve, which is what `KnownTotals` attacks.
+    likely set. If several sets fit, each counts for its share. A mean with gaps is attacked by its published values
+    alone: totals cover the same instants, and a missing reading counts as the mean, as it does in a mean over those who
+    have one. This reveals that someone is in a group, and so the group's mean for them; it does not single out a curve,
+    which is what `KnownTotals` attacks.
 
     A little noise on the published values defeats the exact problem. It does not defeat an adversary who takes the
     nearest sum (`exact=False`) as long as there are many steps: the documentation says how much noise does.
@@ -70,8 +75,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
     Parameters
     ----------
     step
-        The step that totals cover: "hour", "day", "week", "month", "all" or a number of instants. Steps with a gap on
-        either side are left out.
+        The step that totals cover: "hour", "day", "week", "month", "all" or a number of instants.
     exact
         Whether sums must fit within `tolerance`. False takes the set with the least sum of absolute differences,
         without knowing whether it is right.
@@ -134,45 +138,49 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
     def look(self, original: Panel, published: Panel, truth: Truth) -> SubsetFindings:
         """The sets that sum to published means with a target among their members, for `n_means` of them."""
         need_targets(truth.targets)
-        totals, means, classes = self._problem(original, published)
+        known, means, classes, starts = self._problem(original, published)
         wanted = np.unique(classes[np.isin(truth.rows, truth.targets)])
-        asked = [(means[j], np.flatnonzero(classes == j)) for j in draw_targets(wanted, self.n_means, self.seed)]
-        found = tuple(self._solve(totals, mean, len(members)) for mean, members in asked)
+        shown = wanted[~np.isnan(means[wanted]).all(axis=(1, 2))]
+        if not len(shown):
+            raise ParameterError(
+                "SubsetSum needs means with published values, and all of them are missing. Read the panel with "
+                "`missing` set to 'drop-series' or 'interpolate:2h'."
+            )
+        asked = [(means[j], np.flatnonzero(classes == j)) for j in draw_targets(shown, self.n_means, self.seed)]
+        found = tuple(self._solve(known, mean, len(members), starts) for mean, members in asked)
         true = tuple(truth.rows[members] for _, members in asked)
         controls = tuple(
-            bool(self._solve(np.delete(totals, members[members >= 0], axis=0), mean, len(rows)).sets)
+            bool(self._solve(np.delete(known, members[members >= 0], axis=0), mean, len(rows), starts).sets)
             for (mean, rows), members in list(zip(asked, true, strict=True))[:MOST_CONTROLS]
-            if self.exact and len(totals) - len(rows) >= len(rows)
+            if self.exact and len(known) - len(rows) >= len(rows)
         )
-        return SubsetFindings(found, true, controls, len(totals))
+        gaps = bool(np.isnan(known).any() or np.isnan(means).any())
+        return SubsetFindings(found, true, controls, len(known), gaps, len(wanted) - len(shown))
 
     def members(self, original: Panel, published: Panel, position: int) -> tuple[tuple[int, ...], ...]:
         """The sets of originals, by position, that fit the mean published at a position."""
         need_panel("SubsetSum", published)
-        totals, means, classes = self._problem(original, published)
+        known, means, classes, starts = self._problem(original, published)
         same = classes == classes[position]
-        found = self._solve(totals, means[classes[position]], int(same.sum()))
+        found = self._solve(known, means[classes[position]], int(same.sum()), starts)
         return tuple(tuple(sorted(members)) for members in found.sets)
 
-    def _problem(self, original: Panel, published: Panel) -> tuple[Floats, Floats, Rows]:
-        """Known totals, totals of the different published rows, and which of these each published row is."""
+    def _problem(self, original: Panel, published: Panel) -> tuple[Floats, Floats, Rows, Rows]:
+        """Originals, the different published rows, which of these each published row is, and where steps begin."""
         ground = find_ground("SubsetSum", original, published)
         _, classes = find_classes(ground.published.reshape(len(ground.published), -1))
-        starts = find_steps(ground.times, self.step)
-        known, shown = sum_steps(ground.original, starts), sum_steps(ground.published, starts)
-        whole = ~(np.isnan(known).any(axis=0) | np.isnan(shown).any(axis=0))
-        if not whole.any():
-            raise ParameterError(
-                "SubsetSum needs a step without gaps, and every step has one. Read the panel with `missing` set to "
-                "'drop-series' or 'interpolate:2h'."
-            )
         first = np.unique(classes, return_index=True)[1]
-        return known[:, whole], shown[first][:, whole], classes
+        return ground.original, ground.published[first], classes, find_steps(ground.times, self.step)
 
-    def _solve(self, totals: Floats, mean: Floats, size: int) -> Found:
+    def _solve(self, known: Floats, mean: Floats, size: int, starts: Rows) -> Found:
+        shown = ~np.isnan(mean)
+        if not shown.any():
+            return Found((), False, False)
+        steps = sum_steps(shown[None].astype(np.float64), starts)[0] > 0.0
+        filled = np.where(shown, np.where(np.isnan(known), mean, known), 0.0)
         return find_members(
-            totals,
-            size * mean,
+            sum_steps(filled, starts)[:, steps],
+            size * sum_steps(np.where(shown, mean, 0.0)[None], starts)[0, steps],
             size,
             exact=self.exact,
             tolerance=float(self.tolerance),
@@ -206,6 +214,8 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
             recovered=float(np.mean(very)),
             guess=guess,
             n_open=n_open,
+            gaps=findings.gaps,
+            n_withheld=findings.n_withheld,
         )
         return SubsetRisk(
             success=success,
@@ -224,6 +234,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
             recovered=float(np.mean(very)),
             n_open=n_open,
             n_searched=sum(sets.searched for sets in found),
+            n_withheld=findings.n_withheld,
         )
 
 
@@ -237,6 +248,10 @@ class SubsetFindings(Findings):
     controls: tuple[bool, ...]
     """For the first few, whether sets fit without the true members."""
     n_candidates: int
+    gaps: bool
+    """Whether readings or published values are missing."""
+    n_withheld: int
+    """Means of which no value is published."""
 
 
 def _chances(sets: tuple[frozenset[int], ...], members: Rows) -> NDArray[np.float64]:

@@ -23,6 +23,7 @@ from shoal.ledger.file import record_shown
 from shoal.methods import Microaggregation
 from shoal.model import Candidate, Guarantee, Panel, Verdict
 from shoal.model.parameters import check_whole
+from shoal.model.words import names_apart
 from shoal.release import load_release, verify
 from shoal.release.certification import time_part
 
@@ -226,9 +227,10 @@ def admit_release(folder: str | Path, private: Sequence[Panel]) -> Shown:
         raise GuaranteeNotMetError(
             "The release promises nothing that can be checked from its folder. Nothing is shown."
         )
-    name, _ = outcome.verdicts[0]
-    parameters = next(part["parameters"] for part in release.certificate["guarantees"] if part["name"] == name)
-    guarantee = build_guarantee(name, parameters)
+    parts = release.certificate["guarantees"]
+    names = names_apart([(part["name"], part["parameters"]) for part in parts])
+    first = parts[names.index(outcome.verdicts[0][0])]
+    guarantee = build_guarantee(first["name"], first["parameters"])
     curves, number = _different(panel.rows)
     counts = release.certificate["counts"]
     extras = {"counts": "series"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _LONGEST = 240
@@ -43,6 +43,24 @@ def setting(parameters: Mapping[str, Any]) -> str:
     ('k = 4', 'kp, k = 4, p = 2')
     """
     return ", ".join(str(value) if name == "method" else f"{name} = {value}" for name, value in parameters.items())
+
+
+def names_apart(described: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Each name, and the parameters in which it differs from others of that name.
+
+    Examples
+    --------
+    >>> names_apart([("nlk-anonymity", {"n": 2, "within": 0.0}), ("nlk-anonymity", {"n": 2, "within": 5.0})])
+    ['nlk-anonymity within=0.0', 'nlk-anonymity within=5.0']
+    >>> names_apart([("k-anonymity", {"k": 3}), ("l-diversity", {"l": 2})])
+    ['k-anonymity', 'l-diversity']
+    """
+    names = []
+    for name, given in described:
+        others = [parameters for one, parameters in described if one == name]
+        differing = [f"{key}={value}" for key, value in given.items() if any(one.get(key) != value for one in others)]
+        names.append(" ".join([name, ", ".join(differing)]).rstrip())
+    return names
 
 
 def percent(share: float) -> str:

@@ -6,13 +6,16 @@ import hashlib
 import inspect
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shoal.errors import ParameterError, ReleaseError
-from shoal.model import Method, Release
+from shoal.model import Method, Panel, Release
+from shoal.model.keyed_names import keyed_names
 from shoal.model.watcher import Watcher, silent
 from shoal.model.watcher import tell as tell_subjects
 from shoal.process.keep import Keep, apply_keep, kept_measures
@@ -22,9 +25,11 @@ from shoal.process.stretches import Stretch, name_of, stretches
 from shoal.read.options import given_options
 from shoal.release.certificate import FILE_NAME, read_certificate
 from shoal.release.facts import mapping
+from shoal.release.opened import load_release
 from shoal.release.private import data_digest, keep_measured, load_or_make_key, open_private, read_measured
 from shoal.streams.checkpoint import different, locked
 from shoal.streams.growing_panel import GrowingPanel
+from shoal.streams.incremental_nlk import IncrementalNLK
 from shoal.streams.incremental_state import OPERATORS, Growth, read_growth
 
 _KEY = "pseudonym.key"
@@ -85,6 +90,7 @@ def publish_growing(
         growth = _opened(private, method, _operator(method, options or {}), given)
         place = _Place(to, private, settings, method)
         place.settle(growth)
+        place.find_unpublished(growth.operator, growth.releases)
         known = {entry["source"] for entry in growth.releases if entry["source"]}
         new: list[dict[str, Any]] = []
         notes: dict[str, Any] = {"held_back": []}
@@ -179,6 +185,24 @@ class _Place:
                 shutil.rmtree(left, ignore_errors=True)
             growth.take_back()
         growth.save(self.private)
+
+    def find_unpublished(self, operator: GrowingPanel, releases: Sequence[Mapping[str, Any]]) -> None:
+        """Find the members in the state of an earlier version of whom nothing is published."""
+        if not isinstance(operator, IncrementalNLK) or operator.all_published:
+            return
+        folders = [self.to / entry["folder"] for entry in releases if entry["folder"]]
+        there = [folder for folder in folders if (folder / FILE_NAME).is_file()]
+        published = [load_release(folder).published for folder in there]
+        seen = {name for panel in published if isinstance(panel, Panel) for name in panel.ids.tolist()}
+        names = keyed_names(load_or_make_key(self.private), operator.members)
+        unpublished = np.array([place for place, name in enumerate(names) if name not in seen], dtype=np.int64)
+        if len(unpublished) and len(there) < len(folders):
+            raise ReleaseError(
+                f"{len(folders) - len(there)} of {len(folders)} releases of this growing panel are not in "
+                f"{str(self.to)!r}. They are needed once, because an earlier version may have left members out of the "
+                "release in which they began. Put them back."
+            )
+        operator.publish_next(unpublished)
 
     def add(self, growth: Growth, arrived: Stretch, publishing: Mapping[str, Any]) -> Release | None:
         """Publish a stretch; returns None if it is already published, or nothing of it may be published yet."""

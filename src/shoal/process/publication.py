@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from shoal.attacks import Homogeneity, Republication
-from shoal.attacks.coarser import read_coarser
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.ledger.file import recording
@@ -203,15 +202,15 @@ def _of_sample(candidate: CandidateShards, drawn: Candidate) -> tuple[dict[str, 
 def _event_figures(candidate: EventsCandidate) -> Figures:
     """Figures for the publisher, of all events, suppressed ones included."""
     original, published = candidate.private.original, candidate.published
-    measure, attack = WindowError(), Homogeneity(window=reach_of(candidate.recipe.parameters))
     # The tree is in the certificate, with the other parameters.
-    seen = read_coarser(published, candidate.private.coarser)
-    attacks: list[Homogeneity | Republication] = [attack]
+    knows: dict[str, Any] = {"window": reach_of(candidate.recipe.parameters), "tree": candidate.private.coarser}
+    measure = WindowError()
+    attacks: list[Homogeneity | Republication] = [Homogeneity(**knows)]
     if original.subject is not None:
-        attacks.append(Republication(window=attack.window))
+        attacks.append(Republication(**knows))
     return Figures(
         {measure.name: (measure.measure(original, published), measure.meaning)},
-        {one.name: (one.attack(original, seen), one.meaning) for one in attacks},
+        {one.name: (one.attack(original, published), one.meaning) for one in attacks},
         {},
     )
 

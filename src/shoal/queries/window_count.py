@@ -35,7 +35,8 @@ class WindowCount:
 
     On original events, the answer is exact. On bucketised events, it is the usual estimate: inside a group, every
     sensitive value is equally likely to belong to each record. On generalised events, a value is assumed to be uniform
-    in its coarse range, or among its listed words. Moved events count where they are published.
+    in its coarse range, or among its listed words. Moved events count where they are published. Datetimes are compared
+    by whole microseconds.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class WindowCount:
         """For each record, the probability that it meets all conditions."""
         records = data.records.filter(self._inside(data.records, TIME))
         if data.sensitive in self.where:
-            records = records.filter(_holds(data.sensitive, self.where[data.sensitive]))
+            records = records.filter(_holds(records, data.sensitive, self.where[data.sensitive]))
         share = pl.Series([1.0] * len(records), dtype=pl.Float64)
         for column, condition in self.where.items():
             if column != data.sensitive:
@@ -74,8 +75,8 @@ class WindowCount:
         return float(share.sum())
 
     def _inside(self, frame: pl.DataFrame, column: str) -> pl.Expr:
-        kind = frame[column].dtype
-        return pl.col(column).is_between(_moment(self.start, kind), _moment(self.end, kind))
+        kind = frame.schema[column]
+        return _whole(frame, column).is_between(_moment(self.start, kind), _moment(self.end, kind))
 
     def _refuse(self, quasi: tuple[str, ...], sensitive: str) -> None:
         unknown = [column for column in self.where if column not in (*quasi, sensitive)]
@@ -119,7 +120,7 @@ def _sums(
     for first in range(0, len(queries), _AT_ONCE):
         sums: dict[str, pl.Expr] = {}
         for query in queries[first : first + _AT_ONCE]:
-            met = [_holds(c, v) for c, v in query.where.items() if c != without]
+            met = [_holds(frame, c, v) for c, v in query.where.items() if c != without]
             sums[str(len(sums))] = pl.col("__weight").filter(query._inside(frame, time), *met).sum()
         found.append(weighed.select(**sums).to_numpy()[0])
     return np.concatenate(found)
@@ -127,7 +128,7 @@ def _sums(
 
 def _sensitive_share(data: EventTables, counts: pl.DataFrame, condition: Condition) -> pl.Series:
     """For each record, the share of its group's sensitive values that meet a condition."""
-    wanted = pl.lit(True) if condition is _ANY else _holds(data.sensitive, condition)
+    wanted = pl.lit(True) if condition is _ANY else _holds(counts, data.sensitive, condition)
     found = counts.filter(wanted).group_by(TIME, GROUP).agg(pl.col(COUNT).sum().alias("__found"))
     sized = data.records.select(TIME, GROUP, pl.len().over(TIME, GROUP).alias("__size"))
     both = sized.join(found, on=[TIME, GROUP], how="left", maintain_order="left")
@@ -170,25 +171,31 @@ def _overlap(low: pl.Series, high: pl.Series, start: Any, end: Any) -> pl.Series
 
 
 def _share_of_list(listed: list[Any], condition: Condition) -> float:
-    if isinstance(condition, Between):
-        low, high = _as_listed(condition.low), _as_listed(condition.high)
-        met = [v is not None and low <= v <= high for v in listed]
+    values = list(condition) if isinstance(condition, Between) else _values(condition)
+    if any(isinstance(value, dt.datetime) for value in values):
+        listed = [None if v is None else dt.datetime.fromisoformat(v) for v in listed]
     else:
-        wanted = [_as_listed(value) for value in _values(condition)]
-        met = [v is not None and v in wanted for v in listed]
+        values = [value.isoformat() if isinstance(value, dt.date) else value for value in values]
+    if isinstance(condition, Between):
+        met = [v is not None and values[0] <= v <= values[1] for v in listed]
+    else:
+        met = [v is not None and v in values for v in listed]
     return float(sum(met)) / len(met)
 
 
-def _as_listed(value: Any) -> Any:
-    """A value as in a coarse list: dates and datetimes are ISO text."""
-    return value.isoformat() if isinstance(value, dt.date) else value
-
-
-def _holds(column: str, condition: Condition) -> pl.Expr:
+def _holds(frame: pl.DataFrame, column: str, condition: Condition) -> pl.Expr:
     """A missing value meets no condition."""
+    values = _whole(frame, column)
     if isinstance(condition, Between):
-        return pl.col(column).is_between(condition.low, condition.high).fill_null(False)
-    return pl.col(column).is_in(_values(condition)).fill_null(False)
+        return values.is_between(condition.low, condition.high).fill_null(False)
+    return values.is_in(_values(condition)).fill_null(False)
+
+
+def _whole(frame: pl.DataFrame, column: str) -> pl.Expr:
+    """A column with whole microseconds, which is what Python's datetimes and so conditions have."""
+    kind = frame.schema[column]
+    in_parts = isinstance(kind, pl.Datetime) and kind.time_unit == "ns"
+    return pl.col(column).dt.cast_time_unit("us") if in_parts else pl.col(column)
 
 
 def _values(condition: Condition) -> list[Any]:

@@ -143,7 +143,8 @@ def _filled(
     short = ruler[right] - ruler[left + 1] <= longest
     rows, at, left, right = rows[short], at[short], left[short], right[short]
     share = (clock[at] - clock[left]) / (clock[right] - clock[left])
-    values[rows, at] = values[rows, left] + share * (values[rows, right] - values[rows, left])
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite and huge values are refused elsewhere
+        values[rows, at] = values[rows, left] + share * (values[rows, right] - values[rows, left])
     return values
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from shoal.methods.aggregates import THIRDS
 from shoal.model import Envelopes, EventTables, Profiles, Published, Scenarios, Suppression, Verdict
 from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES, NAME_LENGTH
+from shoal.model.words import names_apart
 from shoal.release.canonical import count_odd_names
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, PUBLISHERS_WORDS, Certificate, GuaranteePart
 from shoal.release.certification import time_part
@@ -85,7 +86,13 @@ def range_findings(published: Published | EventTables) -> list[str]:
     return []
 
 
-def measured_findings(part: GuaranteePart, found: Verdict, *, exact: bool) -> list[str]:
+def told_apart(certificate: Certificate) -> list[tuple[GuaranteePart, str]]:
+    """Each promise and its name, with the parameters in which it differs from others of that name."""
+    parts = certificate.guarantees
+    return list(zip(parts, names_apart([(part.name, part.parameters) for part in parts]), strict=True))
+
+
+def measured_findings(part: GuaranteePart, found: Verdict, name: str, *, exact: bool) -> list[str]:
     """A measured figure that differs from the data; without `exact`, since the publisher saw more, one that is better.
 
     A figure that must not exceed a limit, such as inferable instants, is a bound that depends on the order of the
@@ -98,7 +105,7 @@ def measured_findings(part: GuaranteePart, found: Verdict, *, exact: bool) -> li
         same = 0 <= said <= found.required
     else:
         same = said == found.measured or (not exact and said < found.measured)
-    return [] if same else [f"{FILE_NAME} states another measured figure for {part.name} than the data has"]
+    return [] if same else [f"{FILE_NAME} states another measured figure for {name} than the data has"]
 
 
 def pseudonym_findings(certificate: Certificate) -> list[str]:

@@ -86,7 +86,7 @@ def is_by_mechanism(guarantees: Sequence[Guarantee]) -> bool:
     return all(guarantee.by_mechanism for guarantee in guarantees)
 
 
-def word_of(part: GuaranteePart, guarantee: Guarantee) -> str:
+def word_of(part: GuaranteePart, guarantee: Guarantee, name: str) -> str:
     """What a recipient learns about a promise that cannot be checked from the folder."""
     verdict = part.verdict
     if isinstance(guarantee, NoGuarantee):
@@ -96,15 +96,15 @@ def word_of(part: GuaranteePart, guarantee: Guarantee) -> str:
         )
     if isinstance(guarantee, DifferentialPrivacy):
         return (
-            f"{part.name}: true by the mechanism the publisher ran, which values cannot show; its accounting spends "
+            f"{name}: true by the mechanism the publisher ran, which values cannot show; its accounting spends "
             f"{guarantee.total:g} of {guarantee.epsilon:g}"
         )
     if isinstance(guarantee, LocalDifferentialPrivacy):
         return (
-            f"{part.name}: true by what ran on the meters, which values cannot show; of the reports used, no meter "
+            f"{name}: true by what ran on the meters, which values cannot show; of the reports used, no meter "
             f"spent more than {guarantee.total:g} of {guarantee.epsilon:g} in any {guarantee.w} successive instants"
         )
-    return f"{part.name}: checked by the publisher, who has the originals; it cannot be checked from here"
+    return f"{name}: checked by the publisher, who has the originals; it cannot be checked from here"
 
 
 def stands_without_check(guarantee: Guarantee) -> bool:

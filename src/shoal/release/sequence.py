@@ -9,7 +9,9 @@ from shoal.errors import ReleaseError
 from shoal.guarantees import SequenceAnonymity, SequenceNLKAnonymity, build_guarantee
 from shoal.guarantees.sequence_anonymity import Alike
 from shoal.model import Guarantee, Panel, Verdict
+from shoal.model.words import names_apart
 from shoal.release.certificate import FILE_NAME, Certificate, read_certificate
+from shoal.release.claims import told_apart
 from shoal.release.verification import Verification, examine, in_series
 
 SequenceGuarantee = SequenceAnonymity | SequenceNLKAnonymity
@@ -42,7 +44,8 @@ def verify_sequence(folder: str | Path, *, today: date | None = None, key: str |
         raise ReleaseError(f"{str(folder)!r} holds no release: no folder in it has a {FILE_NAME}.")
     findings: list[str] = []
     notes: dict[str, None] = {}
-    found: dict[str, tuple[Guarantee, list[Verdict]]] = {}
+    found: list[tuple[Guarantee, list[Verdict]]] = []
+    unseen: list[Guarantee] = []
     not_judged: dict[str, None] = {}
     unchecked: dict[str, None] = {}
     covered: list[tuple[str, str, str]] = []
@@ -55,9 +58,15 @@ def verify_sequence(folder: str | Path, *, today: date | None = None, key: str |
         not_judged |= dict.fromkeys(outcome.not_judged)
         unchecked |= dict.fromkeys(outcome.unchecked)
         certificate = read_certificate(release)
-        for part in () if certificate is None else certificate.guarantees:
-            of_part = found.setdefault(part.name, (build_guarantee(part.name, part.parameters), []))
-            of_part[1].extend(verdict for name, verdict in outcome.verdicts if name == part.name)
+        judged = dict(outcome.verdicts)
+        for part, name in () if certificate is None else told_apart(certificate):
+            guarantee = build_guarantee(part.name, part.parameters)
+            if guarantee not in [one for one, _ in found]:
+                found.append((guarantee, []))
+            if name in judged:
+                next(verdicts for one, verdicts in found if one == guarantee).append(judged[name])
+            if f"{name} in subjects" in outcome.not_judged:
+                unseen.append(guarantee)
         if certificate is None or not isinstance(published, Panel):
             findings.append(
                 f"{release.name}: it cannot be read as values of series, so it is not judged with the others"
@@ -80,18 +89,18 @@ def verify_sequence(folder: str | Path, *, today: date | None = None, key: str |
         findings.append(
             "some releases promise (n, l, k)-anonymity together and others do not: a sequence has one promise"
         )
+    names = names_apart([(guarantee.name, guarantee.parameters) for guarantee, _ in found])
     verdicts: dict[str, Verdict] = {}
     for promise in promises:
         together = alike.verdict(promise.k) if isinstance(promise, SequenceAnonymity) else promise.check(panels)
         if not together.holds:
             findings.append(_describe(together, covered))
-        elif f"{promise.name} in subjects" in not_judged:
+        elif promise in unseen:
             together = in_series(together)
-        before = verdicts.get(promise.name, together)
-        verdicts[promise.name] = (before, together)[promise.weakest([before, together])]
+        verdicts[names[[one for one, _ in found].index(promise)]] = together
     verdicts |= {
         name: several[guarantee.weakest(several)]
-        for name, (guarantee, several) in found.items()
+        for name, (guarantee, several) in zip(names, found, strict=True)
         if several and not guarantee.of_sequence
     }
     return Verification(tuple(findings), tuple(verdicts.items()), tuple(notes), tuple(not_judged), tuple(unchecked))

@@ -14,7 +14,7 @@ from shoal.methods.event_parts import concat
 from shoal.model import EventTables, Guarantee, Verdict
 from shoal.model.event_tables import COUNT, GROUP, TIME
 from shoal.release.certificate import FILE_NAME, Certificate, digest_file, read_certificate
-from shoal.release.claims import measured_findings
+from shoal.release.claims import measured_findings, told_apart
 from shoal.release.events import EventsForm, read_table
 from shoal.release.file_findings import digest_findings, require_files
 from shoal.release.files import NotAPanelError, files_in, unreadable
@@ -73,6 +73,7 @@ class StreamFindings:
     def __init__(self, folder: Path, certificate: Certificate) -> None:
         self._folder, self._certificate = folder, certificate
         self.guarantees: list[Guarantee] = [build_guarantee(p.name, p.parameters) for p in certificate.guarantees]
+        self._names = [name for _, name in told_apart(certificate)]
         self._verdicts: list[list[Verdict]] = [[] for _ in self.guarantees]
         self.findings: list[str] = []
         self._n_wrong = 0
@@ -85,12 +86,12 @@ class StreamFindings:
     def verdicts(self) -> tuple[tuple[str, Verdict], ...]:
         """The verdict on each promise that anyone can check, over all snapshots."""
         pairs = zip(self.guarantees, self._verdicts, strict=True)
-        return tuple((g.name, g.merge(found)) for g, found in pairs if found)
+        return tuple((name, g.merge(found)) for name, (g, found) in zip(self._names, pairs, strict=True) if found)
 
     @property
     def not_judged(self) -> tuple[str, ...]:
         """Promises that only the publisher can check."""
-        return tuple(g.name for g in self.guarantees if g.needs_originals)
+        return tuple(name for name, g in zip(self._names, self.guarantees, strict=True) if g.needs_originals)
 
     def _look(self) -> None:
         certificate, folder = self._certificate, self._folder
@@ -155,13 +156,13 @@ class StreamFindings:
             yield f"snapshot {line.number}: {str(error).rstrip('.')}"
             return
         if tables.n_events:
-            for guarantee, verdicts in zip(self.guarantees, self._verdicts, strict=True):
+            for name, guarantee, verdicts in zip(self._names, self.guarantees, self._verdicts, strict=True):
                 if guarantee.needs_originals:
                     continue
                 verdict = guarantee.check(tables)
                 verdicts.append(verdict)
                 if not verdict.holds:
-                    yield f"snapshot {line.number}: {guarantee.name} {verdict.words}"
+                    yield f"snapshot {line.number}: {name} {verdict.words}"
         yield from self._compare_line(line, tables)
 
     def _compare_line(self, line: SnapshotLine, tables: EventTables) -> Iterator[str]:
@@ -199,14 +200,15 @@ class StreamFindings:
             self.findings.append(
                 f"{FILE_NAME} states other instants, another step or another time zone than the data has"
             )
-        for part, guarantee, found in zip(certificate.guarantees, self.guarantees, self._verdicts, strict=True):
+        checked = zip(told_apart(certificate), self.guarantees, self._verdicts, strict=True)
+        for (part, name), guarantee, found in checked:
             if part.statement != guarantee.statement or (part.checked_by == "publisher") != guarantee.needs_originals:
-                self.findings.append(f"{FILE_NAME} does not state what {part.name} with its parameters promises")
+                self.findings.append(f"{FILE_NAME} does not state what {name} with its parameters promises")
             if found:
                 merged = guarantee.merge(found)
-                self.findings += measured_findings(part, merged, exact=True)
+                self.findings += measured_findings(part, merged, name, exact=True)
                 if not part.verdict.holds or part.verdict.required != merged.required:
-                    self.findings.append(f"{FILE_NAME} says something else about {part.name} than the data shows")
+                    self.findings.append(f"{FILE_NAME} says something else about {name} than the data shows")
 
 
 def look_at_stream(folder: Path, certificate: Certificate) -> tuple[StreamFindings, Certificate]:

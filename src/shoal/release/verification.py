@@ -42,6 +42,7 @@ from shoal.release.claims import (
     pseudonym_notes,
     range_findings,
     time_findings,
+    told_apart,
     unchecked_parts,
 )
 from shoal.release.file_findings import digest_findings, file_findings, metadata_findings
@@ -68,7 +69,8 @@ class Verification:
     findings
         What is wrong, with positions counted from 0.
     verdicts
-        The name and verdict of each guarantee checked here, in the order of the certificate. If subjects have several
+        The name and verdict of each guarantee checked here, in the order of the certificate; those of one name with the
+        parameters in which they differ. If subjects have several
         series, a promise about subjects is not judged, and the figure measured is of series.
     notes
         What is the publisher's word, because it cannot be checked from the folder.
@@ -258,7 +260,7 @@ def _look_at(path: Path, certificate: Certificate, lint_follows: bool) -> tuple[
     if isinstance(published, Panel):
         findings += shape_findings(path, certificate.files, published)
     verdicts: list[Verdict | None] = []
-    for part in certificate.guarantees:
+    for part, name in told_apart(certificate):
         guarantee = build_guarantee(part.name, part.parameters)
         # The definition says who can check it; the certificate is only asked for what it claims.
         if guarantee.needs_originals:
@@ -268,7 +270,7 @@ def _look_at(path: Path, certificate: Certificate, lint_follows: bool) -> tuple[
         verdict = guarantee.check(published)
         verdicts.append(verdict)
         if not verdict.holds:
-            findings.append(_describe(part.name, verdict, published, certificate, form))
+            findings.append(_describe(name, verdict, published, certificate, form))
     sizes = form.sizes(published, certificate)
     return Seen(tuple(findings), _totals(published), tuple(verdicts), sizes, _frame_of(published)), published
 
@@ -332,31 +334,31 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
             whole: Any = reduce(PublishedCounts.__add__, [seen.totals for seen in looked if seen.totals is not None])
             findings += form.findings(whole, certificate)
         resting = False
-        for at, part in enumerate(certificate.guarantees):
+        for at, (part, name) in enumerate(told_apart(certificate)):
             guarantee = build_guarantee(part.name, part.parameters)
             if not part.verdict.holds:
-                findings.append(f"{FILE_NAME} itself says that {part.name} does not hold")
+                findings.append(f"{FILE_NAME} itself says that {name} does not hold")
             if part.statement != guarantee.statement or (part.checked_by == "publisher") != guarantee.needs_originals:
-                findings.append(f"{FILE_NAME} does not state what {part.name} with its parameters promises")
+                findings.append(f"{FILE_NAME} does not state what {name} with its parameters promises")
             if guarantee.needs_originals:
                 is_named = part.name != NoGuarantee.name  # which is "none"
-                not_judged.append(part.name if is_named else "what attacks achieve, as no guarantee is promised")
-                notes.append(word_of(part, guarantee))
+                not_judged.append(name if is_named else "what attacks achieve, as no guarantee is promised")
+                notes.append(word_of(part, guarantee, name))
                 resting = resting or stands_without_check(guarantee)
                 continue
             verdict = guarantee.merge([found for seen in looked if (found := seen.verdicts[at]) is not None])
             if part.verdict.required != verdict.required:
-                findings.append(f"{FILE_NAME} says that {part.name} requires something else than it does")
+                findings.append(f"{FILE_NAME} says that {name} requires something else than it does")
             if verdict.holds:
                 unseen = counts_unseen_subjects(part, certificate)
                 # A release does not show what its sequence promised together with others; and the crowd of a shard may
                 # be larger among all shards of a part.
                 exact = not unseen and not guarantee.of_sequence and "shards" not in certificate.method.figures
-                findings += measured_findings(part, verdict, exact=exact)
+                findings += measured_findings(part, verdict, name, exact=exact)
                 if unseen:
                     verdict = in_series(verdict)
-                    not_judged.append(f"{part.name} in subjects")
-            verdicts.append((part.name, verdict))
+                    not_judged.append(f"{name} in subjects")
+            verdicts.append((name, verdict))
         findings += _size_findings(certificate, looked) if not findings else []
         if not verdicts and not resting:
             findings.append(f"{FILE_NAME} names no guarantee that can be checked from here")

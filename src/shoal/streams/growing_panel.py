@@ -84,6 +84,11 @@ class GrowingPanel(ABC):
         return len(self._series)
 
     @property
+    def members(self) -> tuple[str, ...]:
+        """Their identifiers, in the order in which they began."""
+        return tuple(self._series)
+
+    @property
     @abstractmethod
     def n_cells(self) -> int | None:
         """Groups they are published in, in all releases; None if these change from instant to instant."""

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
@@ -89,6 +90,10 @@ class IncrementalNLK(GrowingPanel):
             )
         super().__init__(method)
         self._alone = int(alone)
+        self.all_published = True
+        """Whether something is known to be published of every member; states of earlier versions do not say."""
+        self._unpublished: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._unpublished_before = self._unpublished
 
     @property
     def options(self) -> dict[str, Any]:
@@ -99,6 +104,14 @@ class IncrementalNLK(GrowingPanel):
     def n_cells(self) -> None:
         """Groups change from instant to instant."""
         return None
+
+    def publish_next(self, places: NDArray[np.int64]) -> None:
+        """Publish the next stretch only with these members, of whom nothing is published so far.
+
+        Earlier versions left some members out of the release in which they began. Those absent with them were alone.
+        Once they are published, all are absent together.
+        """
+        self._unpublished, self.all_published = places, not len(places)
 
     def _refuse(self, present: Panel) -> None:
         super()._refuse(present)
@@ -111,6 +124,16 @@ class IncrementalNLK(GrowingPanel):
             raise ParameterError(
                 f"l={self._method.l} needs at least {self._method.l} instants in every stretch, this one has "
                 f"{present.n_instants}. Lower l or publish longer stretches."
+            )
+        whole = set(np.array(names_of(present))[~np.isnan(present.rows).any(axis=1)])
+        members = self.members
+        if lacking := sum(members[place] not in whole for place in self._unpublished):
+            raise ParameterError(
+                f"An earlier version left {len(self._unpublished)} member(s) out of the release in which they began, "
+                "and nothing is published about them yet. Until they are published, the releases may not keep "
+                "(n, l, k)-anonymity together, so the next one must have them, and in this stretch "
+                f"{lacking} of them lack readings. Complete these, or withdraw the releases and begin anew with "
+                "another --private and --out."
             )
 
     def _place(self, present: Panel) -> None:
@@ -130,7 +153,8 @@ class IncrementalNLK(GrowingPanel):
         there = np.flatnonzero((places < n_then) & ~np.isnan(present.rows).any(axis=1))
         n_absent = n_then - len(there)
         if 0 < n_absent < k:
-            seen = there[self._since[places[there]] < number]
+            begun = (self._since[places[there]] < number) & ~np.isin(places[there], self._unpublished)
+            seen = there[begun]
             out = np.random.default_rng(number).permutation(seen)[: k - n_absent]
             there = np.setdiff1d(there, out)
         if len(there) < k:
@@ -185,6 +209,7 @@ class IncrementalNLK(GrowingPanel):
         values = np.ascontiguousarray(published.values).reshape(published.n_series, published.n_instants, -1)
         groups = make_groups(instant_labels(values.view(np.uint64)), np.arange(published.n_series))
         places = [self._series[name] for name in candidate.private.original.ids.tolist()]
+        self._unpublished = self._unpublished[:0]
         self._spent = self._spent.copy()
         self._spent[places] += small_instants(groups, k).sum(axis=1)
         begin = self._since == len(self._stretches) - 1
@@ -200,14 +225,21 @@ class IncrementalNLK(GrowingPanel):
         return ""
 
     def _remember(self) -> None:
-        self._before = self._spent
+        self._before, self._unpublished_before = self._spent, self._unpublished
 
     def _recall(self) -> None:
-        self._spent = self._before
+        self._spent, self._unpublished = self._before, self._unpublished_before
+
+    def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
+        """The members, and all the rest as JSON."""
+        rows, facts = super().state()
+        return rows, facts | {"all_published": self.all_published}
 
     @classmethod
     def _begun(cls, method: NLK, facts: Mapping[str, Any]) -> Self:
-        return cls(method, alone=facts["alone"])
+        growing = cls(method, alone=facts["alone"])
+        growing.all_published = facts.get("all_published") is True
+        return growing
 
     def _is_sound(self) -> bool:
         """Members began in crowds of k, one series each, and have not spent more than there is."""
