@@ -520,6 +520,16 @@ def test_memory_stays_near_what_is_allowed(tmp_path):
     assert more < 200 * 2**20, f"{more / 2**20:.0f} MiB more than before"
 
 
+def test_an_attribute_without_any_entry_is_typed_by_its_column(local, tmp_path):
+    table = pl.DataFrame({"id": ["a", "b"], "time": [0, 0], "value": [0.0, 1.0], "home": [1, None]})
+    for there, kind in ((["b"], float), (["a"], int), (["a", "b"], float)):
+        path = tmp_path / f"{''.join(there)}.parquet"
+        table.filter(pl.col("id").is_in(there)).write_parquet(path)
+        kept = everything(local.read_panel(path, quasi="home")).attributes["home"]
+        assert kept.dtype == kind
+        np.testing.assert_array_equal(kept, [1.0] * ("a" in there) + [np.nan] * ("b" in there))
+
+
 def test_scratch_files_are_gone_after_reading(tmp_path):
     long_table().write_parquet(tmp_path / "x.parquet")
     (tmp_path / "scratch").mkdir()

@@ -405,3 +405,10 @@ def test_integer_times_beyond_the_range_are_refused():
     table = pl.DataFrame({"id": ["a", "a"], "time": pl.Series([1, 2**63], dtype=pl.UInt64), "value": [1.0, 2.0]})
     with refused("holds no readable time in 1 of 2 rows"):
         read_panel(table)
+
+
+def test_an_engine_given_as_a_word_is_refused_with_the_way_out():
+    with pytest.raises(
+        ParameterError, match=r"engine is an engine, such as shoal.engines.Local\(\), not the word 'local'"
+    ):
+        read_panel(pl.DataFrame({"id": ["a"], "time": [0], "value": [1.0]}), engine="local")

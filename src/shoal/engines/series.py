@@ -126,6 +126,9 @@ def shaped(whole: Whole, rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _static(column: pa.ChunkedArray) -> NDArray[Any]:
+    """An attribute's entries, typed by the column: a shard with no entry at all does not show what the others are."""
+    if pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and column.null_count):
+        return np.asarray(column.cast(pa.float64(), safe=False), dtype=np.float64)
     return as_array(column.to_pylist(), untyped=False)
 
 

@@ -154,6 +154,8 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     Panel(2 series, 2 instants, 2 subjects)
     """
     given = {name: setting for name, setting in locals().items() if name in OPTIONS}
+    if isinstance(engine, str):
+        raise ParameterError(f"engine is an engine, such as shoal.engines.Local(), not the word {engine!r}.")
     if engine is not None:
         return engine.read_panel(source, shard_size=shard_size, **given_options(given))
     if shard_size is not None:
