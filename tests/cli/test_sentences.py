@@ -20,6 +20,7 @@ SHOWN = {
     "filled": SERIES | {"dropped", "changed"},
     "labels of others": SERIES | {"metric"},
     "gaps": SERIES | {"withheld"},
+    "bound": SERIES | {"lower bound"},
     "aggregates withheld": SERIES | {"withheld"},
     "nlk": SERIES | {"not released"},
     "nlk sequence": SERIES | {"pseudonyms"},

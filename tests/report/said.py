@@ -137,6 +137,7 @@ THE_OTHERS = {
     "accepted": _differs(more=["Side channels: accepted", "head: dated"], less=["head: not dated"]),
     "channels": _differs(more=["Published: channels"]),
     "gaps": _differs(more=["Published: missing", "Method: withheld"], less=["Published: nothing missing"]),
+    "bound": _differs(more=["Method: lower bound"]),
     "filled": _differs(more=["Input: account", "read: rows", "tell: filled in"], less=["done: given"]),
     "zone": _differs(more=["clock: zone", "inferred: readings", "reader may not: more knowledge"]),
     "autumn": _differs(more=["clock: put back", "clock: zone"]),

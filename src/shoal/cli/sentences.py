@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.model.sentence import Sentence
 from shoal.model.words import plural
 from shoal.release.facts import Facts
-from shoal.release.sentences import METRIC
+from shoal.release.sentences import LOWER_BOUND, METRIC
 
 if TYPE_CHECKING:  # loaded where a command needs it
     from shoal.model import Release, Suppression
@@ -128,6 +128,7 @@ ROWS: tuple[Row, ...] = (
     Row("held back", lambda t: bool(t.certificate.get("held_back")), lambda t: names_line(t.certificate["held_back"])),
     # Other measures are in the certificate and the report.
     Row("information-loss", lambda t: "information-loss" in t.certificate["utility"], lambda t: _score(t)),
+    *(Row("lower bound", sentence.when, sentence.says) for sentence in LOWER_BOUND),
     Row("window-error", lambda t: "window-error" in t.certificate["utility"], lambda t: _score(t, "window-error")),
     Row(
         "homogeneity",
@@ -168,7 +169,7 @@ def release_figures(certificate: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a certificate that commands report as JSON."""
     names = (
         *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
-        *("utility", "risk", "files", "kept", "held_back", "ledger", "dominance"),
+        *("utility", "risk", "files", "kept", "held_back", "ledger", "dominance", "loss_above_bound"),
     )
     return {name: certificate[name] for name in names if name in certificate}
 

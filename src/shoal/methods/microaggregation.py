@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from decimal import ROUND_CEILING, Context
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -122,7 +123,7 @@ class Microaggregation(Method):
         Only "best": where the search starts.
     bound
         Also compute a lower bound on the loss of any groups of at least k, and how far the loss can be above it, for
-        up to 2 500 series: seconds, up to minutes. Tight for k = 3, loose for large k.
+        up to 2 500 series: seconds, up to minutes. Tight for k = 2 and 3, loose for large k.
     threads
         Largest number of cores to use; all by default. Does not change the result.
 
@@ -421,10 +422,18 @@ class Microaggregation(Method):
                 loss += grouping.loss_of(features[some], labels[rows] - n_groups)
                 least += grouping.bound_of(features[some], subjects)
             n_groups = int(labels[rows].max()) + 1
-        if not self.bound:
-            return labels, None
-        # Three digits: the exact loss of a small panel would say something about its values.
-        return labels, float(f"{max(0.0, loss / least - 1.0):.3g}") if least > 0.0 else None
+        return labels, _share_above(loss, least) if self.bound else None
+
+
+def _share_above(loss: float, least: float) -> float | None:
+    """The share by which a loss is above its bound; none if only the bound is 0.
+
+    Rounded up, because the share is an upper limit, to three digits: the exact loss of a small panel would say
+    something about its values.
+    """
+    if least <= 0.0:
+        return 0.0 if loss == 0.0 else None
+    return float(Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(max(0.0, loss / least - 1.0)))
 
 
 def _present(shown: Sequence[ShownGroups], number: int, panel: Panel) -> tuple[Present, ...]:

@@ -12,7 +12,7 @@ from shoal.model import account_of
 from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES
 from shoal.model.sentence import Sentence
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
-from shoal.release.sentences import METRIC
+from shoal.release.sentences import LOWER_BOUND, METRIC
 from shoal.report import words
 
 Said = Sentence[Facts]
@@ -288,6 +288,7 @@ METHOD = (
             "neighbouring values with as many series left alone."
         ),
     ),
+    *LOWER_BOUND,
     *METRIC,
 )
 
