@@ -251,12 +251,24 @@ class Microaggregation(Method):
 
     @staticmethod
     def account(parameters: Mapping[str, Any]) -> str:
-        """What was done to the series, for means and medians of values."""
-        k, aggregate = parameters.get("k"), parameters.get("aggregate")
-        if type(k) is not int or aggregate not in ("mean", "median") or parameters.get("form") != "values":
+        """What was done to the series, for means and medians of values, means of groups and distributions."""
+        k, aggregate, form = (parameters.get(name) for name in ("k", "aggregate", "form"))
+        if type(k) is not int:
             return ""
-        group = f"of its group of at least {k:,} subjects with similar ones"
-        return f"Every series was replaced by the {aggregate} {group}."
+        if form == "values" and aggregate in ("mean", "median"):
+            return (
+                f"Every series was replaced by the {aggregate} of its group of at least {k:,} subjects with similar "
+                "ones."
+            )
+        formed = f"Similar series were put into groups of at least {k:,} subjects."
+        if form == "profiles" and aggregate == "mean":
+            return f"{formed} Each group is one row: the mean of its series."
+        if form == "scenarios":
+            return (
+                f"{formed} Each group is one row: its mean at every instant and one spread; and the levels of a "
+                "distribution and the correlations of ranks, which several groups share."
+            )
+        return ""
 
     @property
     def aims_at(self) -> KAnonymity:
