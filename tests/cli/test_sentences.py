@@ -74,6 +74,13 @@ def test_fictive_series_are_not_called_subjects(told):
     assert dict(release_rows(told["noise"]))["published"] == "160 series of 160 subjects, 48 instants"
 
 
+def test_one_of_a_kind_is_not_many(told):
+    profiles = told["profiles"]
+    counts = {**profiles.certificate["counts"], "groups": 1, "instants": 1}
+    one = Told(profiles.path, {**profiles.certificate, "counts": counts})
+    assert dict(release_rows(one))["published"] == "1 group profile of 160 subjects, 1 instant"
+
+
 def test_values_that_are_withheld_are_counted(told):
     assert dict(release_rows(told["gaps"]))["withheld"] == ("24 values, because too few subjects have a reading there")
 

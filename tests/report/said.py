@@ -155,7 +155,7 @@ THE_OTHERS = {
     "scenarios": _differs(
         *(PROFILES, SMALL),
         more=[
-            *("may: profile", "may: levels", "promise: rows of groups"),
+            *("Columns: levels", "may: profile", "may: levels", "promise: rows of groups"),
             *("who can check: counts of profiles", "proven: profiles"),
         ],
     ),

@@ -82,12 +82,14 @@ ROWS: tuple[Row, ...] = (
     Row(
         "published",
         lambda t: t.form == "profiles",
-        lambda t: f"{t.counts['groups']:,} group profiles of {t.counts['subjects']:,} subjects, {_instants(t)}",
+        lambda t: f"{plural(t.counts['groups'], 'group profile')} of {t.counts['subjects']:,} subjects, {_instants(t)}",
     ),
     Row(
         "published",
         lambda t: t.form == "scenarios",
-        lambda t: f"{t.counts['groups']:,} group distributions of {t.counts['subjects']:,} subjects, {_instants(t)}",
+        lambda t: (
+            f"{plural(t.counts['groups'], 'group distribution')} of {t.counts['subjects']:,} subjects, {_instants(t)}"
+        ),
     ),
     Row("published", _events, lambda t: f"{t.counts['events']:,} events in {t.counts['snapshots']:,} snapshots"),
     Row("moved", _events, lambda t: _moved(t)),
@@ -235,7 +237,8 @@ _FIGURES = ("measured", "required")
 
 def _instants(told: Told) -> str:
     n_instants, n_letters = told.counts["instants"], len(told.certificate["columns"]["pattern_times"])
-    return f"ranges of {n_instants:,} instants, letters of {n_letters}" if n_letters else f"{n_instants:,} instants"
+    instants = plural(n_instants, "instant")
+    return f"ranges of {instants}, letters of {n_letters}" if n_letters else instants
 
 
 def _moved(told: Told) -> str:

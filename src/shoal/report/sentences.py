@@ -128,6 +128,20 @@ COLUMNS = (
     ),
 )
 
+# How the figures of a distribution are read.
+DISTRIBUTIONS = (
+    Said(
+        "levels",
+        lambda f: f.form == "scenarios",
+        lambda f: (
+            "The readings of a group lie around mean + spread × level. A level z is the mean deviation in one of "
+            "several equal parts of the readings, in units of the spread; the number in its name is the per cent of "
+            "the readings below the middle of that part. Row by row, lagged is the correlation of ranks 0, 1, 2, … "
+            "instants apart. `shoal simulate --from-release FOLDER` draws curves from all this."
+        ),
+    ),
+)
+
 # What became of the identifiers of the input.
 IDENTIFIERS = (
     Said(
@@ -400,7 +414,7 @@ def _named(facts: Facts, who: str) -> list[str]:
 STEPS = {
     "Published": PUBLISHED,
     "Input": INPUT,
-    "Columns": COLUMNS,
+    "Columns": (*COLUMNS, *DISTRIBUTIONS),
     "Identifiers": IDENTIFIERS,
     "Method": METHOD,
     "Side channels": SIDE_CHANNELS,
