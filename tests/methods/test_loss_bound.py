@@ -11,6 +11,7 @@ from shoal.engines import Memory, in_shards
 from shoal.errors import ParameterError
 from shoal.kernels.triples import violated_triples
 from shoal.methods import loss_bound
+from shoal.methods.algorithms import Grouping
 from shoal.methods.loss_bound import least_loss
 from shoal.methods.microaggregation import _share_above
 
@@ -142,5 +143,6 @@ def test_what_has_no_bound_is_refused(rng, monkeypatch):
     with pytest.raises(ParameterError, match="bound is computed for a panel in memory"):
         Microaggregation(k=3, bound=True).anonymize(in_shards(panel, Memory(), size=20))
     monkeypatch.setattr(loss_bound, "MOST_ROWS", 50)
+    monkeypatch.setattr(Grouping, "form", lambda *given: pytest.fail("groups are formed before the refusal"))
     with pytest.raises(ParameterError, match="bound needs at most 50 series in a stratum, here are 60"):
         Microaggregation(k=3, bound=True).anonymize(panel)

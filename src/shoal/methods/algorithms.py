@@ -73,15 +73,8 @@ class Grouping:
         firsts = np.unique(labels, return_index=True)[1]
         return float(means_and_loss(features - features[firsts][labels], labels, len(firsts))[1])
 
-    def bound_of(self, features: Floats, subjects: Ints) -> float:
+    def bound_of(self, features: Floats) -> float:
         """A lower bound on that loss for any groups."""
-        if int(subjects.max()) + 1 < len(features) or np.isnan(features).any():
-            raise ParameterError("bound needs a panel without gaps and one series per subject. Omit bound.")
-        if len(features) > loss_bound.MOST_ROWS:
-            raise ParameterError(
-                f"bound needs at most {loss_bound.MOST_ROWS} series in a stratum, here are {len(features)}. Omit "
-                "bound, or take a sample."
-            )
         return loss_bound.least_loss(features, self.k)
 
     def _form(self, x: Floats, values: Floats, subjects: Ints, progress: Progress | None) -> Ints:

@@ -24,6 +24,7 @@ from shoal.features import (
 )
 from shoal.features.shown_groups import Present
 from shoal.guarantees import KAnonymity
+from shoal.methods import loss_bound
 from shoal.methods.aggregates import (
     LEAST_FOR_THIRDS,
     Aggregate,
@@ -425,16 +426,31 @@ class Microaggregation(Method):
         labels = np.empty(panel.n_series, dtype=np.int64)
         n_groups = 0
         loss = least = 0.0
-        for rows in strata_of(panel, self.apart, self.k, merge_small=self.merge_small, shown=shown):
+        strata = list(strata_of(panel, self.apart, self.k, merge_small=self.merge_small, shown=shown))
+        if self.bound:
+            _refuse_bound(panel, features, strata)
+        for rows in strata:
             subjects = np.unique(panel.subject_codes[rows], return_inverse=True)[1]
             # All series in one stratum are not copied.
             some = slice(None) if np.array_equal(rows, np.arange(panel.n_series)) else rows
             labels[rows] = n_groups + grouping.form(features[some], panel.rows[some], subjects, progress)
             if self.bound:
                 loss += grouping.loss_of(features[some], labels[rows] - n_groups)
-                least += grouping.bound_of(features[some], subjects)
+                least += grouping.bound_of(features[some])
             n_groups = int(labels[rows].max()) + 1
         return labels, _share_above(loss, least) if self.bound else None
+
+
+def _refuse_bound(panel: Panel, features: NDArray[np.float64], strata: Sequence[NDArray[np.int64]]) -> None:
+    """Say what rules out a bound, before groups are formed."""
+    several = any(len(np.unique(panel.subject_codes[rows])) < len(rows) for rows in strata)
+    if several or np.isnan(features).any():
+        raise ParameterError("bound needs a panel without gaps and one series per subject. Omit bound.")
+    if (largest := max(map(len, strata))) > loss_bound.MOST_ROWS:
+        raise ParameterError(
+            f"bound needs at most {loss_bound.MOST_ROWS} series in a stratum, here are {largest}. Omit bound, or take "
+            "a sample."
+        )
 
 
 def _share_above(loss: float, least: float) -> float | None:
