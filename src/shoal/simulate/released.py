@@ -10,6 +10,7 @@ The correlations define a process if their spectrum is not negative. Where round
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 from scipy import special
@@ -54,6 +55,8 @@ def from_release(
     "Data-driven anonymization process applied to time series", section 6. R. B. Davies and D. S. Harte, "Tests for
     Hurst effect", 1987.
     """
+    if isinstance(release, str | Path):
+        raise ParameterError("Curves are drawn from a release that was read: give what shoal.load_release returns.")
     published = release.published if isinstance(release, Release) else release
     if not isinstance(published, Scenarios):
         raise ParameterError(
