@@ -138,6 +138,7 @@ def publish_kinds(folder):
         ),
         "channels": (micro.anonymize(days(values=np.stack([days().values] * 2, axis=2))), {}),
         "gaps": (micro.anonymize(holed()), {}),
+        "bound": (Microaggregation(k=4, bound=True).anonymize(days()), {}),
         "filled": (micro.anonymize(filled), {}),
         "zone": attacked(micro.anonymize(days(n=480, timezone="Europe/Dublin"))),
         "autumn": (

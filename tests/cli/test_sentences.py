@@ -22,6 +22,7 @@ SHOWN = {
     "filled": SERIES | {"dropped", "changed"},
     "labels of others": SERIES | {"metric"},
     "gaps": SERIES | {"withheld"},
+    "bound": SERIES | {"lower bound"},
     "aggregates withheld": SERIES | {"withheld"},
     "nlk": SERIES | {"not released"},
     "nlk sequence": SERIES | {"pseudonyms"},
@@ -73,6 +74,13 @@ def test_no_row_is_shown_twice(told):
 def test_fictive_series_are_not_called_subjects(told):
     assert dict(release_rows(told["fictives"]))["published"] == "180 series, 36 of them fictive, 48 instants"
     assert dict(release_rows(told["noise"]))["published"] == "160 series of 160 subjects, 48 instants"
+
+
+def test_one_of_a_kind_is_not_many(told):
+    profiles = told["profiles"]
+    counts = {**profiles.certificate["counts"], "groups": 1, "instants": 1}
+    one = Told(profiles.path, {**profiles.certificate, "counts": counts})
+    assert dict(release_rows(one))["published"] == "1 group profile of 160 subjects, 1 instant"
 
 
 def test_values_that_are_withheld_are_counted(told):

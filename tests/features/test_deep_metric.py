@@ -126,11 +126,14 @@ def test_channels_are_seen_apart(rng):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"hidden": 8}, "hidden must list the widths of the layers"),
+        ({"margin": "1"}, "margin must be a finite number above 0"),
+        ({"device": 1}, "device must be 'cpu' or 'cuda'"),
         ({"hidden": (8, 0)}, "hidden must be a whole number, at least 1"),
         ({"n_features": 0}, "n_features must be a whole number"),
         ({"passes": 1.5}, "passes must be a whole number"),
         ({"patience": True}, "patience must be a whole number"),
-        ({"margin": 0.0}, "margin must be above 0"),
+        ({"margin": 0.0}, "margin must be a finite number above 0"),
         ({"device": "abacus"}, "device must be 'cpu' or 'cuda'"),
         ({"seed": -3}, "seed must be a whole number"),
     ],

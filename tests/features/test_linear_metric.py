@@ -227,6 +227,8 @@ def test_instants_without_spread_do_no_harm(days, objective):
         ({"objective": "luck"}, "objective must be one of: logistic, contrastive, xing"),
         ({"penalty": -1.0}, "penalty must be a number of at least 0"),
         ({"penalty": float("nan")}, "penalty must be"),
+        ({"penalty": "a"}, "penalty must be"),
+        ({"euclidean_share": "a"}, "euclidean_share must be a number"),
         ({"euclidean_share": 1.0}, "euclidean_share must be a number from 0 to below 1"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"seed": True}, "seed must be a whole number"),

@@ -41,6 +41,15 @@ def test_one_huge_member_is_found_and_even_members_are_not():
     assert even.warning == ""
 
 
+@pytest.mark.parametrize(
+    "form", [{"form": "profiles"}, {"form": "profiles", "aggregate": "quantiles"}, {"form": "scenarios", "levels": 3}]
+)
+def test_a_mean_next_to_other_figures_of_its_group_is_a_mean(form):
+    found = find_dominance(Microaggregation(k=10, **form).anonymize(homes()))
+    assert found == find_dominance(Microaggregation(k=10).anonymize(homes()))
+    assert found.n_dominated == 1
+
+
 @pytest.mark.parametrize(("share", "n_dominated"), [(0.6, 0), (0.89, 0), (0.91, 1)])
 def test_in_a_group_of_two_a_half_is_nothing_special(share, n_dominated):
     candidate = Microaggregation(k=2).anonymize(Panel([[share], [1.0 - share]]))

@@ -59,6 +59,10 @@ def test_with_few_labels_nothing_is_said():
     for found in (advice([], labels()), advice(points(0.9, 0.9), labels(40)), advice(points(0.9, 0.9)[2:], labels())):
         assert not found.stop
         assert found.reason.startswith("Too few labels to judge: ")
+    assert "; at least 50 are needed, with enough" in advice(points(0.9, 0.9), labels(40)).reason
+    assert advice([], labels()).reason.endswith(
+        "decided answers, but not enough of both kinds in every part that is held out."
+    )
 
 
 def test_contradictory_answers_stop_everything():

@@ -144,6 +144,24 @@ def test_constant_series_have_no_spread_and_one_instant_is_enough():
     assert simulate.from_release(one.published).values.shape == (40, 1)
 
 
+@pytest.mark.parametrize("reading", [0.1, 1e6 / 7, -1e-9 / 3])
+def test_series_alike_have_no_spread_and_leave_the_levels_of_others_as_they_are(reading):
+    x = np.full((60, 8), reading)
+    x[40:] += reading * METERS.values[:20, :1] * np.linspace(1.0, 2.0, 8)
+    x[:, 3] = reading  # at night all are alike
+    candidate = scenarios(Panel(x), levels=3)
+    published, groups = candidate.published, candidate.private.groups
+    alike = groups[:40]
+    assert not set(alike.tolist()) & set(groups[40:].tolist())
+    assert_array_equal(published.spreads == 0.0, np.isin(np.arange(published.n_groups), alike))
+    for pool in np.unique(published.pools):
+        own = np.flatnonzero(published.pools[groups] == pool)
+        levels, lagged, _ = naive_pool(x[own].tolist(), groups[own].tolist(), 3)
+        assert_allclose(published.shapes[pool], levels, atol=0.00051)
+        assert_allclose(published.lagged[pool], lagged, atol=0.0051)
+    assert not published.shapes[:, 3].any()
+
+
 def test_shards_have_pools_of_their_own():
     panel = simulate.meters(240, days=1, seed=2)
     method = Microaggregation(k=6, form="scenarios", levels=3)

@@ -1,6 +1,7 @@
 """What the local search promises, checked by brute force. Imports nothing of Shoal."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 
@@ -91,3 +92,24 @@ def lowest_loss(x, k):
                     yield own + rest
 
     return min(losses(list(range(len(x)))))
+
+
+def lowest_exact_loss(x, k):
+    """The same without rounding, as a fraction: from the squared distances of all pairs."""
+    rows = [[Fraction(value) for value in row] for row in x.tolist()]
+
+    def lowest(rest):
+        if not rest:
+            return Fraction(0)
+        found = []
+        for size in range(k, len(rest) + 1):
+            if 0 < len(rest) - size < k:
+                continue
+            for others in itertools.combinations(rest[1:], size - 1):
+                group = (rest[0], *others)
+                pairs = itertools.combinations(group, 2)
+                apart = sum((a - b) ** 2 for i, j in pairs for a, b in zip(rows[i], rows[j], strict=True))
+                found.append(Fraction(apart) / size + lowest([row for row in rest if row not in group]))
+        return min(found)
+
+    return lowest(list(range(len(rows))))

@@ -2,14 +2,14 @@
 
 import math
 from itertools import pairwise
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, mean
 
 
 def naive_pool(rows, groups, n_levels):
     """Levels by instant, lagged correlations, and spreads by group, of one pool: unrounded but for the spreads."""
     n_instants = len(rows[0])
     members = {g: [row for row, own in zip(rows, groups, strict=True) if own == g] for g in set(groups)}
-    means = {g: [fmean(row[t] for row in own) for t in range(n_instants)] for g, own in members.items()}
+    means = {g: [mean(row[t] for row in own) for t in range(n_instants)] for g, own in members.items()}
     spreads = {}
     for g, own in members.items():
         squares = [(row[t] - means[g][t]) ** 2 for row in own for t in range(n_instants)]
@@ -28,7 +28,8 @@ def naive_pool(rows, groups, n_levels):
         [scores[i][t] * scores[i][t + lag] for i in range(len(rows)) for t in range(n_instants - lag)]
         for lag in range(n_instants)
     ]
-    lagged = [max(-1.0, min(1.0, fmean(p) / fmean(products[0]))) for p in products]
+    variance = fmean(products[0])
+    lagged = [max(-1.0, min(1.0, fmean(p) / variance)) if variance else 0.0**lag for lag, p in enumerate(products)]
     return levels, lagged, spreads
 
 

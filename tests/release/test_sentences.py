@@ -1,10 +1,10 @@
 """What a release says about itself outside the report, of each kind of release."""
 
 from shoal.release.facts import Facts
-from shoal.release.sentences import MAY_CONCLUDE, MAY_NOT_CONCLUDE, METRIC, WHO_CAN_CHECK
+from shoal.release.sentences import LOWER_BOUND, MAY_CONCLUDE, MAY_NOT_CONCLUDE, METRIC, WHO_CAN_CHECK
 
 OF_AGREEMENTS = {"may": MAY_CONCLUDE, "may not": MAY_NOT_CONCLUDE}
-OF_THE_RELEASE = OF_AGREEMENTS | {"metric": METRIC}
+OF_THE_RELEASE = OF_AGREEMENTS | {"metric": METRIC, "method": LOWER_BOUND}
 EVERY = {f"{section}: {s.name}" for section, some in OF_THE_RELEASE.items() for s in some}
 EVERY |= {f"check: {s.name}" for s in WHO_CAN_CHECK}
 PLAIN = {"check: anyone", "may not: group", "may not: nothing learned", "may: figures", "may: guarantees"}
@@ -21,6 +21,7 @@ NOT_PLAIN = {
     "aggregates at instants": PLAIN - {"check: anyone"} | {"check: counts of profiles", "check: publisher"},
     "sequence": PLAIN | {"check: sequence"},
     "labels of others": PLAIN | {"metric: labels of others"},
+    "bound": PLAIN | {"method: lower bound"},
     "nlk": PLAIN - {"may not: group"} | {"may not: row"},
     "nlk sequence": PLAIN - {"may not: group"} | {"may not: row", "check: sequence"},
     "noise": NOTHING_PROMISED,

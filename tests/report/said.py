@@ -53,7 +53,7 @@ SMALL = _differs(NO_CURVES, more=["figures: left out", "no figure: left out"], l
 OTHER_NAMES = _differs(less=["Identifiers: random", "may: who is who", "proven: equal series"])
 KEYED = _differs(OTHER_NAMES, more=["Identifiers: joined by key"], less=["reader may not: other releases"])
 PROFILES = _differs(
-    *(OTHER_NAMES, SUMMARY),
+    OTHER_NAMES,
     more=["Identifiers: profiles", "Published: profiles", "groups: profiles"],
     less=[
         *("Published: series", "groups: series", "may: crowd of subjects", "who can check: anyone"),
@@ -61,10 +61,10 @@ PROFILES = _differs(
     ],
 )
 AGGREGATES = _differs(
-    PROFILES,
+    *(PROFILES, SUMMARY),
     more=[
         *("Check: originals", "may not: differences", "may not: one in an aggregate", "may: aggregates"),
-        *("may: profile", "may: share over the period", "proven: profiles"),
+        *("may: profile", "may: share over the period", "promise: rows of groups", "proven: profiles"),
         *("who can check: counts of profiles", "who can check: publisher"),
     ],
 )
@@ -91,7 +91,7 @@ ATTACKED = _differs(
     ],
 )
 BY_MECHANISM = _differs(
-    *(NO_CROWD, NO_CURVES, PROFILES),
+    *(NO_CROWD, NO_CURVES, PROFILES, SUMMARY),
     more=[
         *("Check: mechanism", "may not: noisy figures", "who can check: mechanism", "done: not told", "tell: noise"),
         *("no figure: noise", "no loss: noise", "proven: noise", "reader may not: further budgets"),
@@ -102,7 +102,7 @@ BY_MECHANISM = _differs(
     ],
 )
 METERS = _differs(
-    *(NO_CROWD, NO_CURVES, PROFILES),
+    *(NO_CROWD, NO_CURVES, PROFILES, SUMMARY),
     more=[
         *("Check: meters", "may not: noisy figures", "may not: longer than a window", "who can check: meters"),
         *("done: meters", "tell: noise", "no figure: meters", "no loss: meters", "proven: noise at the meter"),
@@ -137,6 +137,7 @@ THE_OTHERS = {
     "accepted": _differs(more=["Side channels: accepted", "head: dated"], less=["head: not dated"]),
     "channels": _differs(more=["Published: channels"]),
     "gaps": _differs(more=["Published: missing", "Method: withheld"], less=["Published: nothing missing"]),
+    "bound": _differs(more=["Method: lower bound"]),
     "filled": _differs(more=["Input: account", "read: rows", "tell: filled in"], less=["done: given"]),
     "zone": _differs(more=["clock: zone", "inferred: readings", "reader may not: more knowledge"]),
     "autumn": _differs(more=["clock: put back", "clock: zone"]),
@@ -147,10 +148,16 @@ THE_OTHERS = {
         more=["may: crowd of series", "who can check: crowd of series"], less=["proven: equal series"]
     ),
     "attributes": _differs(more=["done: categories"]),
-    "profiles": _differs(PROFILES, more=["may: profile", "who can check: counts of profiles", "proven: profiles"]),
+    "profiles": _differs(
+        PROFILES,
+        more=["may: profile", "promise: rows of groups", "who can check: counts of profiles", "proven: profiles"],
+    ),
     "scenarios": _differs(
         *(PROFILES, SMALL),
-        more=["may: profile", "may: levels", "who can check: counts of profiles", "proven: profiles"],
+        more=[
+            *("Columns: levels", "may: profile", "may: levels", "promise: rows of groups"),
+            *("who can check: counts of profiles", "proven: profiles"),
+        ],
     ),
     "trimmed": _differs(SUMMARY, more=["read: rows", "done: nothing"], less=["done: given"]),
     "labels of others": _differs(more=["Method: labels of others"]),

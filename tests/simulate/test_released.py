@@ -58,7 +58,12 @@ def test_other_releases_are_refused():
     profiles = Microaggregation(k=6, form="profiles").anonymize(Panel(np.arange(24.0)[:, None])).published
     with pytest.raises(ParameterError, match="Publish with form='scenarios'"):
         simulate.from_release(profiles)
+    with pytest.raises(ParameterError, match=r"give what shoal\.load_release returns"):
+        simulate.from_release("folder")
     with pytest.raises(ParameterError, match="n_series must be a whole number of at least 1"):
         simulate.from_release(one_group(np.eye(1, N_INSTANTS)[0]), n_series=0)
+    for wrong in (float("nan"), float("inf"), "0", True):
+        with pytest.raises(ParameterError, match="at_least must be a finite number, such as 0, got"):
+            simulate.from_release(one_group(np.eye(1, N_INSTANTS)[0]), at_least=wrong)
     with pytest.raises(ParameterError, match="seed must be a whole number of at least 0"):
         simulate.from_release(one_group(np.eye(1, N_INSTANTS)[0]), seed=-1)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from shoal import Panel, simulate
+from shoal import Panel, read_panel, simulate
+from shoal.cli.app import run
 from shoal.errors import ParameterError
+from shoal.process.simulation import long_table
 from shoal.simulate.trained import Region
 
 N_DAYS = 50
@@ -63,7 +65,7 @@ def test_a_region_is_what_both_tables_have_from_a_midnight_up_to_the_first_gap()
 
 def test_what_cannot_be_trained_on_is_refused():
     loads, temperatures = region()
-    with pytest.raises(ParameterError, match=r"A forecast of 30 days needs 28 days before it to train on; .* 50 whole"):
+    with pytest.raises(ParameterError, match=r"A forecast of 30 days needs 28 days before it to train on, .* 50 whole"):
         drawn(days=30)
     with pytest.raises(ParameterError, match="temperatures must have one channel, and instants with dates"):
         simulate.trained_households(5, loads=loads, temperatures=Panel(temperatures.values))
@@ -71,3 +73,55 @@ def test_what_cannot_be_trained_on_is_refused():
         simulate.trained_households(5, loads=Panel(0.0 * loads.values, times=TIMES), temperatures=temperatures)
     with pytest.raises(ParameterError, match="n_models must be a whole number of at least 1"):
         drawn(n_models=0)
+    for wrong in (float("nan"), float("inf"), -1.0, "2", True):
+        with pytest.raises(ParameterError, match="degrees must be a finite number of at least 0, got"):
+            drawn(degrees=wrong)
+    with pytest.raises(ParameterError, match=r"loads must be a Panel, such as shoal\.read_panel returns"):
+        simulate.trained_households(5, loads=loads.values, temperatures=temperatures)
+    with pytest.raises(ParameterError, match="Raise n_models, lower degrees, or give a longer table"):
+        drawn(degrees=1e6)
+
+
+def test_the_days_that_are_missing_are_those_that_the_message_says():
+    # 50 whole days are 28 + 22, but a shifted clock needs two hours after the forecast.
+    with pytest.raises(ParameterError, match="22 days needs 28 days before it to train on, and 2 hours after it"):
+        drawn(days=22)
+    assert drawn(days=21).n_instants == 21 * 24
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_models_of_a_few_weeks_do_not_run_away(seed):
+    # An even rhythm: the smoothed temperature hardly moves, and shifted it lies far from all that was trained on.
+    rhythm = 15.0 + 8.0 * np.sin(np.arange(N_DAYS * 24) * 2 * np.pi / 24)
+    loads, _ = region()
+    noise = np.random.default_rng(seed).lognormal(0.0, 0.2, loads.values.shape)
+    homes = simulate.trained_households(
+        60,
+        loads=Panel(loads.values * noise, times=TIMES),
+        temperatures=Panel(rhythm[None], times=TIMES),
+        days=20,
+        n_models=10,
+        seed=seed,
+    )
+    means = homes.values.mean(axis=1)
+    assert (means > 0.0).all()
+    assert means.max() < 4.0 * 350.0 * np.exp(3.0 * 0.65)
+
+
+def test_the_command_trains_on_two_tables(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, panel in zip(("loads", "temperatures"), region(), strict=True):
+        long_table(panel).write_csv(f"{name}.csv")
+    program = ["simulate", "trained", "--loads", "loads.csv", "--temperatures", "temperatures.csv", "--n", "30"]
+    options = ["--days", "7", "--models", "4", "--degrees", "1", "--seed", "3"]
+    assert run([*program, *options, "-o", "homes.csv"]) == 0
+    assert "series    30" in capsys.readouterr().out
+    homes = read_panel("homes.csv")
+    assert_array_equal(homes.rows[np.argsort(homes.ids.astype(int))], drawn().rows)
+    for wrong, message in (
+        (["simulate", "trained", "--loads", "loads.csv"], "trained needs --loads and --temperatures"),
+        ([*program, "--step", "1h"], "trained takes no --step. It takes: --n, --loads, --temperatures, --days"),
+        (["simulate", "meters", "--models", "4"], "meters takes no --models"),
+    ):
+        assert run([*wrong, "-o", "other.csv"]) == 2
+        assert message in capsys.readouterr().err

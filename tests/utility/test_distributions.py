@@ -1,5 +1,6 @@
 """Coverage and CRPS of published distributions, against plain loops."""
 
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
@@ -30,6 +31,12 @@ def test_both_equal_naive(candidate):
     ends = [naive_quantiles(candidate, *cell, [0.2, 0.8]) for cell in cells]
     inside = sum(low <= x[cell] <= high for cell, (low, high) in zip(cells, ends, strict=True))
     assert_allclose(candidate.measure(CoverageError(share=0.6)).value, abs(inside / len(cells) - 0.6))
+
+
+def test_readings_alike_are_in_the_interval_that_is_their_mean():
+    alike = Microaggregation(k=7, form="scenarios", levels=3).anonymize(Panel(np.full((30, 4), 0.1)))
+    assert alike.published.means[0, 0] != 0.1  # a mean is rounded
+    assert alike.measure(CoverageError(share=0.8)).value == pytest.approx(0.2)
 
 
 def test_of_a_curve_the_crps_is_the_mean_absolute_error():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.model.sentence import Sentence
 from shoal.model.words import names_apart, plural
 from shoal.release.facts import Facts
-from shoal.release.sentences import METRIC
+from shoal.release.sentences import LOWER_BOUND, METRIC
 
 if TYPE_CHECKING:  # loaded where a command needs it
     from shoal.model import Release, Suppression
@@ -82,12 +82,14 @@ ROWS: tuple[Row, ...] = (
     Row(
         "published",
         lambda t: t.form == "profiles",
-        lambda t: f"{t.counts['groups']:,} group profiles of {t.counts['subjects']:,} subjects, {_instants(t)}",
+        lambda t: f"{plural(t.counts['groups'], 'group profile')} of {t.counts['subjects']:,} subjects, {_instants(t)}",
     ),
     Row(
         "published",
         lambda t: t.form == "scenarios",
-        lambda t: f"{t.counts['groups']:,} group distributions of {t.counts['subjects']:,} subjects, {_instants(t)}",
+        lambda t: (
+            f"{plural(t.counts['groups'], 'group distribution')} of {t.counts['subjects']:,} subjects, {_instants(t)}"
+        ),
     ),
     Row("published", _events, lambda t: f"{t.counts['events']:,} events in {t.counts['snapshots']:,} snapshots"),
     Row("moved", _events, lambda t: _moved(t)),
@@ -128,6 +130,7 @@ ROWS: tuple[Row, ...] = (
     Row("held back", lambda t: bool(t.certificate.get("held_back")), lambda t: names_line(t.certificate["held_back"])),
     # Other measures are in the certificate and the report.
     Row("information-loss", lambda t: "information-loss" in t.certificate["utility"], lambda t: _score(t)),
+    *(Row("lower bound", sentence.when, sentence.says) for sentence in LOWER_BOUND),
     Row("window-error", lambda t: "window-error" in t.certificate["utility"], lambda t: _score(t, "window-error")),
     Row(
         "homogeneity",
@@ -169,7 +172,7 @@ def release_figures(certificate: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a certificate that commands report as JSON."""
     names = (
         *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
-        *("utility", "risk", "files", "kept", "held_back", "ledger", "dominance"),
+        *("utility", "risk", "files", "kept", "held_back", "ledger", "dominance", "loss_above_bound"),
     )
     return {name: certificate[name] for name in names if name in certificate}
 
@@ -227,7 +230,8 @@ _FIGURES = ("measured", "required")
 
 def _instants(told: Told) -> str:
     n_instants, n_letters = told.counts["instants"], len(told.certificate["columns"]["pattern_times"])
-    return f"ranges of {n_instants:,} instants, letters of {n_letters}" if n_letters else f"{n_instants:,} instants"
+    instants = plural(n_instants, "instant")
+    return f"ranges of {instants}, letters of {n_letters}" if n_letters else instants
 
 
 def _moved(told: Told) -> str:

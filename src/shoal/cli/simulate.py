@@ -16,6 +16,7 @@ class Kind(StrEnum):
     """What can be simulated."""
 
     METERS = "meters"
+    TRAINED = "trained"
     OCCUPANCY = "occupancy"
     EVENTS = "events"
 
@@ -34,13 +35,33 @@ def simulate(
         str | None, typer.Option(help="Mix of meters, such as household=0.7,small-business=0.2,second-home=0.1.")
     ] = None,
     missing: Annotated[float, typer.Option(help="Share of readings left out.")] = 0.0,
+    loads: Annotated[
+        str | None,
+        typer.Option(
+            help="With trained: table of hourly loads of zones to train on. Nothing anonymizes them; give sums over "
+            "many people.",
+            show_default=False,
+        ),
+    ] = None,
+    temperatures: Annotated[
+        str | None, typer.Option(help="With trained: table of hourly temperatures.", show_default=False)
+    ] = None,
+    models: Annotated[int | None, typer.Option(help="With trained: number of models.", show_default=False)] = None,
+    degrees: Annotated[
+        float | None,
+        typer.Option(
+            help="With trained: largest shift of a household's temperatures, 4 for °F, about 2 for °C.",
+            show_default=False,
+        ),
+    ] = None,
     at_least: Annotated[
         float | None, typer.Option(help="With --from-release: lower bound of every reading, such as 0.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Simulate meters, office occupancy, a stream of events, or curves like those of a release, as a long table."""
+    """Simulate meters, households trained on loads, office occupancy, a stream of events, or curves like those of a
+    release, as a long table."""
     from shoal.process import simulate_table
 
     options: dict[str, Any] = {
@@ -50,6 +71,10 @@ def simulate(
         "start": start,
         "families": _shares(families),
         "missing": missing or None,
+        "loads": loads,
+        "temperatures": temperatures,
+        "models": models,
+        "degrees": degrees,
         "at_least": at_least,
         "seed": seed,
     }

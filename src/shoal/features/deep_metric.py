@@ -14,7 +14,7 @@ from shoal.errors import ParameterError
 from shoal.features.inputs import Inputs, inputs_of
 from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs, conclude, refuse_seed
 from shoal.features.learned import Learned, map_inputs
-from shoal.model.parameters import check_choice, is_whole
+from shoal.model.parameters import check_choice, is_number, is_whole
 
 Layers = tuple[tuple[Floats, Floats], ...]
 
@@ -95,13 +95,15 @@ class DeepMetric:
 
     def __post_init__(self) -> None:
         check_choice("inputs", self.inputs, Inputs)
+        if not isinstance(self.hidden, tuple | list):
+            raise ParameterError("hidden must list the widths of the layers, such as (64, 64).")
         counts = {"n_features": self.n_features, "passes": self.passes, "patience": self.patience}
         for name, count in (*counts.items(), *(("hidden", width) for width in self.hidden)):
             if not is_whole(count, 1):
                 raise ParameterError(f"{name} must be a whole number, at least 1.")
-        if not 0.0 < self.margin < float("inf"):
-            raise ParameterError("margin must be above 0.")
-        if self.device != "cpu" and not self.device.startswith("cuda"):
+        if not (is_number(self.margin) and 0.0 < self.margin < float("inf")):
+            raise ParameterError("margin must be a finite number above 0.")
+        if self.device != "cpu" and not str(self.device).startswith("cuda"):
             raise ParameterError("device must be 'cpu' or 'cuda'.")
         refuse_seed(self.seed)
 

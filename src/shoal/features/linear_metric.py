@@ -12,7 +12,7 @@ from shoal.features.inputs import Inputs, inputs_of
 from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs, conclude, one_thread, refuse_seed, score
 from shoal.features.learned import Learned
 from shoal.features.linear_objectives import SOLVERS
-from shoal.model.parameters import check_choice
+from shoal.model.parameters import check_choice, is_number
 
 Form = Literal["auto", "diagonal", "full"]
 LinearInputs = Literal["auto", "values", "time", "haar", "sums"]
@@ -111,9 +111,10 @@ class LinearMetric:
     def __post_init__(self) -> None:
         for name, kind in (("inputs", LinearInputs), ("form", Form), ("objective", LinearObjective)):
             check_choice(name, getattr(self, name), kind)
-        if self.penalty is not None and not 0.0 <= self.penalty < float("inf"):
+        if self.penalty is not None and not (is_number(self.penalty) and 0.0 <= self.penalty < float("inf")):
             raise ParameterError("penalty must be a number of at least 0.")
-        if self.euclidean_share is not None and not 0.0 <= self.euclidean_share < 1.0:
+        share = self.euclidean_share
+        if share is not None and not (is_number(share) and 0.0 <= share < 1.0):
             raise ParameterError("euclidean_share must be a number from 0 to below 1.")
         refuse_seed(self.seed)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal.guarantees.aggregate_rule import aggregates_of, rounding_of, why_no_means
 from shoal.guarantees.spread_aggregates import CLOSE
-from shoal.model import Candidate, Scenarios
+from shoal.model import Candidate, Profiles
 
 HALF = 0.5
 """More than all the others together."""
@@ -78,7 +78,9 @@ def find_dominance(candidate: Candidate) -> Dominance | None:
     """The groups of a candidate that publishes means of whole series; None if it does not, or groups span shards."""
     if candidate.private.averaged is not None:
         return find_dominance(replace(candidate, private=candidate.private.averaged))
-    if isinstance(candidate.published, Scenarios) or why_no_means(candidate) or candidate.private.spread is not None:
+    if isinstance(candidate.published, Profiles):
+        candidate = replace(candidate, published=_means_alone(candidate.published))
+    if why_no_means(candidate) or candidate.private.spread is not None:
         return None
     original, within = candidate.private.original, rounding_of(candidate.recipe)
     subjects = original.subject_codes
@@ -99,6 +101,12 @@ def find_dominance(candidate: Candidate) -> Dominance | None:
         share = float(np.divide(parts.max(axis=0), total, out=np.zeros_like(total), where=total > 0).max(initial=0.0))
         shares.append((share, share > min(NEARLY_ALL, max(HALF, 2.0 / len(parts)))))
     return Dominance(len(shares), sum(large for _, large in shares), max((share for share, _ in shares), default=0.0))
+
+
+def _means_alone(published: Profiles) -> Profiles:
+    """Profiles, or scenarios, without bands, levels and all other figures: the mean is published next to them."""
+    given = (published.times, published.channels, published.timezone, published.names)
+    return Profiles(published.values[..., :1], published.counts, published.bands[:1], *given)
 
 
 def merge_dominance(several: Sequence[Dominance | None]) -> Dominance | None:

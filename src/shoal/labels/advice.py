@@ -62,11 +62,12 @@ def advice(points: Sequence[CurvePoint], labels: Labels) -> StopAdvice:
     last = points[-1] if points else None
     half = next((point for point in reversed(points) if last and point.n_labels <= last.n_labels // 2), None)
     if last is None or half is None or labels.n_decided < FEWEST:
-        return StopAdvice(
-            False,
-            f"Too few labels to judge: {labels.n_decided} decided answers; at least {FEWEST} are needed, with enough "
-            "of both kinds in every part that is held out.",
+        lacking = (
+            f"; at least {FEWEST} are needed, with enough of both kinds in every part that is held out"
+            if labels.n_decided < FEWEST
+            else ", but not enough of both kinds in every part that is held out"
         )
+        return StopAdvice(False, f"Too few labels to judge: {labels.n_decided} decided answers{lacking}.")
     change = (
         f"the score on held-out pairs went from {half.learned:.3f} at {half.n_labels} labels to {last.learned:.3f} at "
         f"{last.n_labels}, Euclidean distance has {last.euclidean:.3f}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from decimal import ROUND_CEILING, Context
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -23,6 +24,7 @@ from shoal.features import (
 )
 from shoal.features.shown_groups import Present
 from shoal.guarantees import KAnonymity
+from shoal.methods import loss_bound
 from shoal.methods.aggregates import (
     LEAST_FOR_THIRDS,
     Aggregate,
@@ -124,7 +126,7 @@ class Microaggregation(Method):
         Only "best": where the search starts.
     bound
         Also compute a lower bound on the loss of any groups of at least k, and how far the loss can be above it, for
-        up to 2 500 series: seconds, up to minutes. Tight for k = 3, loose for large k.
+        up to 2 500 series: seconds, up to minutes. Tight for k = 2 and 3, loose for large k.
     threads
         Largest number of cores to use; all by default. Does not change the result.
 
@@ -252,12 +254,24 @@ class Microaggregation(Method):
 
     @staticmethod
     def account(parameters: Mapping[str, Any]) -> str:
-        """What was done to the series, for means and medians of values."""
-        k, aggregate = parameters.get("k"), parameters.get("aggregate")
-        if type(k) is not int or aggregate not in ("mean", "median") or parameters.get("form") != "values":
+        """What was done to the series, for means and medians of values, means of groups and distributions."""
+        k, aggregate, form = (parameters.get(name) for name in ("k", "aggregate", "form"))
+        if type(k) is not int:
             return ""
-        group = f"of its group of at least {k:,} subjects with similar ones"
-        return f"Every series was replaced by the {aggregate} {group}."
+        if form == "values" and aggregate in ("mean", "median"):
+            return (
+                f"Every series was replaced by the {aggregate} of its group of at least {k:,} subjects with similar "
+                "ones."
+            )
+        formed = f"Similar series were put into groups of at least {k:,} subjects."
+        if form == "profiles" and aggregate == "mean":
+            return f"{formed} Each group is one row: the mean of its series."
+        if form == "scenarios":
+            return (
+                f"{formed} Each group is one row: its mean at every instant and one spread; and the levels of a "
+                "distribution and the correlations of ranks, which several groups share."
+            )
+        return ""
 
     @property
     def aims_at(self) -> KAnonymity:
@@ -414,19 +428,42 @@ class Microaggregation(Method):
         labels = np.empty(panel.n_series, dtype=np.int64)
         n_groups = 0
         loss = least = 0.0
-        for rows in strata_of(panel, self.apart, self.k, merge_small=self.merge_small, shown=shown):
+        strata = list(strata_of(panel, self.apart, self.k, merge_small=self.merge_small, shown=shown))
+        if self.bound:
+            _refuse_bound(panel, features, strata)
+        for rows in strata:
             subjects = np.unique(panel.subject_codes[rows], return_inverse=True)[1]
             # All series in one stratum are not copied.
             some = slice(None) if np.array_equal(rows, np.arange(panel.n_series)) else rows
             labels[rows] = n_groups + grouping.form(features[some], panel.rows[some], subjects, progress)
             if self.bound:
                 loss += grouping.loss_of(features[some], labels[rows] - n_groups)
-                least += grouping.bound_of(features[some], subjects)
+                least += grouping.bound_of(features[some])
             n_groups = int(labels[rows].max()) + 1
-        if not self.bound:
-            return labels, None
-        # Three digits: the exact loss of a small panel would say something about its values.
-        return labels, float(f"{max(0.0, loss / least - 1.0):.3g}") if least > 0.0 else None
+        return labels, _share_above(loss, least) if self.bound else None
+
+
+def _refuse_bound(panel: Panel, features: NDArray[np.float64], strata: Sequence[NDArray[np.int64]]) -> None:
+    """Say what rules out a bound, before groups are formed."""
+    several = any(len(np.unique(panel.subject_codes[rows])) < len(rows) for rows in strata)
+    if several or np.isnan(features).any():
+        raise ParameterError("bound needs a panel without gaps and one series per subject. Omit bound.")
+    if (largest := max(map(len, strata))) > loss_bound.MOST_ROWS:
+        raise ParameterError(
+            f"bound needs at most {loss_bound.MOST_ROWS} series in a stratum, here are {largest}. Omit bound, or take "
+            "a sample."
+        )
+
+
+def _share_above(loss: float, least: float) -> float | None:
+    """The share by which a loss is above its bound; none if only the bound is 0.
+
+    Rounded up, because the share is an upper limit, to three digits: the exact loss of a small panel would say
+    something about its values.
+    """
+    if least <= 0.0:
+        return 0.0 if loss == 0.0 else None
+    return float(Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(max(0.0, loss / least - 1.0)))
 
 
 def _present(shown: Sequence[ShownGroups], number: int, panel: Panel) -> tuple[Present, ...]:

@@ -2,6 +2,7 @@
 
     spread[g]   = root of the mean over members i of g and instants t of (x[i, t] - mean[g, t])²
     d[i, t]     = (x[i, t] - mean[g, t]) / spread[g], 0 where the spread is 0
+                  differences that are rounding of the mean count as 0
     z[t, level] = mean of d[., t] over one of `levels` equal parts of the pool, cut in the order of d[., t]
     lagged[h]   = correlation of s[i, t] and s[i, t + h] over members i and instants t, with s the normal score of the
                   rank of d[i, t] in the pool
@@ -28,6 +29,9 @@ Labels = NDArray[np.int64]
 LEAST_FOR_SCENARIOS = 6
 """Members a group needs for a mean and a spread: three for each figure of their own."""
 
+ROUNDING = 1e-12
+"""The share of a mean that rounding may be off: in units of a spread of rounding alone, it would look like readings."""
+
 
 def describe_groups(panel: Panel, groups: Labels, means: Floats, n_levels: int) -> Scenarios:
     """The distributions of groups of series without gaps; `means` has a row for each series."""
@@ -52,8 +56,15 @@ def describe_groups(panel: Panel, groups: Labels, means: Floats, n_levels: int) 
 
 def group_spreads(x: Floats, groups: Labels, means: Floats) -> Floats:
     """The spread of each group, to the digits that are published."""
-    squares = np.mean(np.square(x - means), axis=1)
+    squares = np.mean(np.square(_deviations(x, means)), axis=1)
     return round_spreads(np.sqrt(np.bincount(groups, weights=squares) / np.bincount(groups)))
+
+
+def _deviations(x: Floats, means: Floats) -> Floats:
+    """Differences from the means; 0 where readings are alike and only their mean is rounded."""
+    apart = x - means
+    apart[np.abs(apart) <= ROUNDING * np.abs(means)] = 0.0
+    return apart
 
 
 def pool_groups(means: Floats, n_levels: int) -> Labels:
@@ -67,7 +78,7 @@ def pool_groups(means: Floats, n_levels: int) -> Labels:
 def pool_shape(x: Floats, means: Floats, spreads: Floats, n_levels: int) -> Floats:
     """The levels of a pool next to its lagged correlations, (instants, levels + 1)."""
     wide = spreads > 0.0
-    deviations = np.divide(x - means, spreads[:, None], out=np.zeros_like(x), where=wide[:, None])
+    deviations = np.divide(_deviations(x, means), spreads[:, None], out=np.zeros_like(x), where=wide[:, None])
     ordered = np.sort(deviations, axis=0)
     ends = np.arange(n_levels + 1) * len(x) // n_levels
     levels = np.stack([ordered[a:b].mean(axis=0) for a, b in pairwise(ends)], axis=1)

@@ -121,10 +121,14 @@ def publish(
 def _with_notes(
     release: Release, candidate: Candidate | EventsCandidate | CandidateShards, ledger: Mapping[str, Any] | None = None
 ) -> Release:
-    """A new release, and for its publisher which columns it lacks and what the ledger knew. Neither is certified."""
+    """A new release, and for its publisher which columns it lacks, what the ledger knew and how far its loss is above
+    the bound. None of these is certified."""
     source = candidate.panel if isinstance(candidate, CandidateShards) else candidate.private.original
     notes = {"held_back": held_back(source, release.certificate), "ledger": ledger}
-    return release.with_notes(**{name: note for name, note in notes.items() if note})
+    # A small release leaves it out of the certificate.
+    figures = {"loss_above_bound": candidate.recipe.figures.get("loss_above_bound")}
+    told = {name: figure for name, figure in figures.items() if figure is not None}
+    return release.with_notes(**{name: note for name, note in notes.items() if note}, **told)
 
 
 def held_back(source: Panel | PanelShards | Events, certificate: Mapping[str, Any]) -> tuple[str, ...]:

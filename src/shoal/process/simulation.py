@@ -11,12 +11,32 @@ import polars as pl
 from shoal import simulate
 from shoal.errors import ParameterError, ReleaseError
 from shoal.model import Events, Panel
+from shoal.read import read_panel
 from shoal.release import load_release
+
+
+def trained_on_tables(
+    n_series: int = 500,
+    *,
+    loads: str | None = None,
+    temperatures: str | None = None,
+    models: int = 60,
+    **options: Any,
+) -> Panel:
+    """Households from models of loads and temperatures in tables; these are read up to their first gap."""
+    if loads is None or temperatures is None:
+        raise ParameterError(
+            "trained needs --loads and --temperatures: hourly tables of some zones and of some weather stations."
+        )
+    zones, stations = (read_panel(table, missing="keep") for table in (loads, temperatures))
+    return simulate.trained_households(n_series, loads=zones, temperatures=stations, n_models=models, **options)
+
 
 # What `n` is called by each generator, and which options it understands.
 _GENERATORS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "meters": (simulate.meters, "n_series", ("days", "step", "start", "families", "missing", "seed")),
     "occupancy": (simulate.occupancy, "n_subjects", ("days", "step", "start", "missing", "seed")),
+    "trained": (trained_on_tables, "n_series", ("loads", "temperatures", "days", "models", "degrees", "seed")),
     "events": (simulate.events, "per_day", ("days", "start", "missing", "seed")),
 }
 

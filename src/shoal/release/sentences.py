@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from shoal.model.sentence import Sentence
-from shoal.release.facts import Facts
+from shoal.model.words import percent
+from shoal.release.facts import Facts, is_finite, mapping
 
 Said = Sentence[Facts]
 
@@ -149,3 +153,31 @@ METRIC = (
         ),
     ),
 )
+
+# How far the groups of microaggregation can be from the best ones, where that was computed.
+LOWER_BOUND = (
+    Said(
+        "lower bound",
+        lambda f: is_finite(_above_bound(f)),
+        lambda f: (
+            f"The squared distances from the group means are at most {percent(float(_above_bound(f)))} above the "
+            f"least that groups of at least k{_same_strata(f)} can have{_measured_on(f)}."
+        ),
+    ),
+)
+
+
+def _above_bound(facts: Facts) -> Any:
+    """The figure of the method; if the certificate leaves it out, only its publisher has it."""
+    return mapping(facts.method.get("figures")).get("loss_above_bound", facts.certificate.get("loss_above_bound"))
+
+
+def _same_strata(facts: Facts) -> str:
+    given = mapping(facts.method.get("parameters"))
+    learned = isinstance(given.get("features"), Mapping)  # may come with groups that were shown
+    return " within the same strata" if given.get("within") or given.get("attributes") or learned else ""
+
+
+def _measured_on(facts: Facts) -> str:
+    raw = mapping(facts.method.get("parameters")).get("features") == "raw"
+    return "" if raw else ", measured on the features that groups were formed on"

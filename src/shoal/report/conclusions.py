@@ -214,8 +214,8 @@ MAY_NOT = (
         "one subject's reading",
         _is("k-anonymity"),
         lambda f: (
-            "That a published series shows any one subject's readings: a whole group shares it. Nor that no member "
-            "dominates it: if one is far larger than the others, a mean is mostly theirs."
+            f"That a published {'row' if f.by_group else 'series'} shows any one subject's readings: a whole group "
+            "shares it. Nor that no member dominates it: if one is far larger than the others, a mean is mostly theirs."
         ),
     ),
     Said(

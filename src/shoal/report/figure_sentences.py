@@ -139,6 +139,11 @@ PROMISE = (
         lambda f: words.clipped(f.guarantee.get("statement", ""), 400),
     ),
     Said(
+        "rows of groups",
+        lambda f: f.by_group and f.name == "k-anonymity",
+        lambda f: "A row of a group counts as the series of all its members.",
+    ),
+    Said(
         "nothing",
         lambda f: f.name == "none",
         lambda f: "No guarantee is given: this release is judged by attacks alone.",

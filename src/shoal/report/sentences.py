@@ -12,7 +12,7 @@ from shoal.model import account_of
 from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES
 from shoal.model.sentence import Sentence
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
-from shoal.release.sentences import METRIC
+from shoal.release.sentences import LOWER_BOUND, METRIC
 from shoal.report import words
 
 Said = Sentence[Facts]
@@ -124,6 +124,20 @@ COLUMNS = (
             + ", ".join(words.clipped(name, 40) for name in listed(f.columns.get("published"))[:20])
             + "."
             + _held_back(f)
+        ),
+    ),
+)
+
+# How the figures of a distribution are read.
+DISTRIBUTIONS = (
+    Said(
+        "levels",
+        lambda f: f.form == "scenarios",
+        lambda f: (
+            "The readings of a group lie around mean + spread × level. A level z is the mean deviation in one of "
+            "several equal parts of the readings, in units of the spread; the number in its name is the per cent of "
+            "the readings below the middle of that part. Row by row, lagged is the correlation of ranks 0, 1, 2, … "
+            "instants apart. `shoal simulate --from-release FOLDER` draws curves from all this."
         ),
     ),
 )
@@ -288,6 +302,7 @@ METHOD = (
             "neighbouring values with as many series left alone."
         ),
     ),
+    *LOWER_BOUND,
     *METRIC,
 )
 
@@ -399,7 +414,7 @@ def _named(facts: Facts, who: str) -> list[str]:
 STEPS = {
     "Published": PUBLISHED,
     "Input": INPUT,
-    "Columns": COLUMNS,
+    "Columns": (*COLUMNS, *DISTRIBUTIONS),
     "Identifiers": IDENTIFIERS,
     "Method": METHOD,
     "Side channels": SIDE_CHANNELS,

@@ -9,12 +9,16 @@ The correlations define a process if their spectrum is not negative. Where round
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import numpy as np
 from scipy import special
 
 from shoal.errors import ParameterError
 from shoal.kernels.arrays import Floats, Ints
 from shoal.model import Panel, Release, Scenarios
+from shoal.model.parameters import is_number
 from shoal.simulate.arguments import as_count
 
 _CELLS = 2_000_000
@@ -51,12 +55,16 @@ def from_release(
     "Data-driven anonymization process applied to time series", section 6. R. B. Davies and D. S. Harte, "Tests for
     Hurst effect", 1987.
     """
+    if isinstance(release, str | Path):
+        raise ParameterError("Curves are drawn from a release that was read: give what shoal.load_release returns.")
     published = release.published if isinstance(release, Release) else release
     if not isinstance(published, Scenarios):
         raise ParameterError(
             "Curves are drawn from a release of scenarios, and this one has another form. Publish with "
             "form='scenarios'."
         )
+    if at_least is not None and not (is_number(at_least) and math.isfinite(at_least)):
+        raise ParameterError(f"at_least must be a finite number, such as 0, got {at_least!r}.")
     rng = np.random.default_rng(as_count("seed", seed, 0))
     if n_series is None:
         groups = np.repeat(np.arange(published.n_groups), published.counts)

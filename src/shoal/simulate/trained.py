@@ -2,8 +2,9 @@
 
     load(t) ~ type of day and hour + two waves of the season + splines of raw and of smoothed temperatures
 
-A model has a zone, a year and some weather stations drawn at random; some models are of a quantile, for extreme
-behaviour. A household is the forecast of one of them, its clock and temperatures moved a little, its level drawn.
+Waves need a whole year to train on: those of a few weeks would grow without limit in the others. A model has a zone, a
+year and some weather stations drawn at random; some models are of a quantile, for extreme behaviour. A household is the
+forecast of one of them, its clock and temperatures moved a little, its level drawn.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.kernels.arrays import Floats, Ints
 from shoal.model import Panel
+from shoal.model.parameters import is_number
 from shoal.simulate.arguments import as_count
 
 HOUR = np.timedelta64(1, "h")
@@ -32,6 +34,7 @@ TRAINED = 8760  # hours: a year, from a random hour on
 FITTED = 2000  # of these hours, drawn at random: a quantile takes a linear program
 HOURS_MOVED = 2  # at most, so that the paper's example is the typical draw
 SIZE = (350.0, 0.65)  # W, median of a household's mean load, and its spread on the log scale, as in `meters`
+MEANS = (0.25, 4.0)  # of a forecast, in means of the loads; beyond, the model extrapolates, and another is drawn
 MOST_DRAWN = 50  # forecasts for each household that is wanted, until they are all different
 
 
@@ -48,8 +51,9 @@ def trained_households(
     """Simulate households from additive models of temperature and calendar, trained on measured loads; in Wh per hour.
 
     The curves are smooth: unlike in `meters`, no appliance is switched on. They follow the loads they were trained
-    on, so give sums over many people, such as the zones of a grid, not single meters. No two households have the
-    same seven daily totals of the first week, rounded to the thousand Wh.
+    on: nothing here anonymizes these, and no guarantee covers what is drawn. So give sums over many people, such as
+    the zones of a grid, not single meters. No two households have the same seven daily totals of the first week,
+    rounded to the thousand Wh. Waves of the season are part of the models if two years or more lie before the forecast.
 
     Parameters
     ----------
@@ -65,7 +69,7 @@ def trained_households(
     degrees
         The largest shift of a household's temperatures: 4 for °F, about 2 for °C.
     seed
-        Same arguments, same bytes.
+        Same arguments, same bytes on the same machine.
 
     Examples
     --------
@@ -81,6 +85,11 @@ def trained_households(
     ----------
     "Data-driven anonymization process applied to time series", section 4, which trains on GEFCom 2012.
     """
+    for name, panel in (("loads", loads), ("temperatures", temperatures)):
+        if not isinstance(panel, Panel):
+            raise ParameterError(f"{name} must be a Panel, such as shoal.read_panel returns.")
+    if not (is_number(degrees) and 0.0 <= degrees < float("inf")):
+        raise ParameterError(f"degrees must be a finite number of at least 0, got {degrees!r}.")
     n_series, days, n_models = (
         as_count(name, value) for name, value in (("n_series", n_series), ("days", days), ("n_models", n_models))
     )
@@ -88,8 +97,9 @@ def trained_households(
     begin = region.first_hour(days)
     if begin < 24 * LEAST_DAYS:
         raise ParameterError(
-            f"A forecast of {days} days needs {LEAST_DAYS} days before it to train on; loads and temperatures have "
-            f"{region.n_hours // 24} whole days in common without a gap. Lower days, or give a longer table."
+            f"A forecast of {days} days needs {LEAST_DAYS} days before it to train on, and {HOURS_MOVED} hours after "
+            f"it; loads and temperatures have {region.n_hours // 24} whole days in common, hour by hour and without a "
+            "gap. Lower days, or give longer tables with a reading every hour."
         )
     rng = np.random.default_rng([as_count("seed", seed, 0), 2])
     at = np.arange(begin, begin + 24 * days)
@@ -99,14 +109,18 @@ def trained_households(
         model = models[rng.integers(n_models)]
         hours, moved = rng.integers(-HOURS_MOVED, HOURS_MOVED + 1), degrees * rng.uniform(-1.0, 1.0)
         size = SIZE[0] * np.exp(SIZE[1] * rng.normal())
-        series = np.rint(size * np.maximum(model.forecast(at, int(hours), moved), 0.0))
+        forecast = np.maximum(model.forecast(at, int(hours), moved), 0.0)
+        if not MEANS[0] <= forecast.mean() <= MEANS[1]:
+            continue
+        series = np.rint(size * forecast)
         week = series[: 7 * 24] if days >= 7 else series
         totals = np.rint(week.reshape(-1, 24).sum(axis=1) / 1000.0) if days >= 7 else week
         found.setdefault(tuple(totals.tolist()), series)
         if len(found) == n_series:
             return Panel(np.array(list(found.values())), times=region.times[at])
     raise ParameterError(
-        f"{n_series} different households do not come out of {n_models} models; {len(found)} did. Raise n_models."
+        f"{n_series} different households do not come out of {n_models} models; {len(found)} did. Raise n_models, "
+        "lower degrees, or give a longer table."
     )
 
 
@@ -165,6 +179,7 @@ class _Model:
     """An additive model of one zone: what its load is at an hour, from the calendar and some temperatures."""
 
     region: Region
+    seasonal: bool
     raw: Ints
     smooth: Floats
     """Smoothed temperatures of some stations, one row each."""
@@ -183,7 +198,7 @@ class _Model:
         season = 2.0 * np.pi * region.days[moved] / 365.25
         felt = np.vstack([region.temperatures[self.raw][:, at], self.smooth[:, at]]).T + degrees
         curves = self.splines.transform(felt)
-        waves = [wave(n * season) for n in (1, 2) for wave in (np.sin, np.cos)]
+        waves = [wave(n * season) for n in (1, 2) for wave in (np.sin, np.cos)] if self.seasonal else []
         return np.column_stack([np.eye(72)[kind], *waves, curves])
 
 
@@ -204,7 +219,7 @@ def _train(region: Region, until: int, rng: np.random.Generator) -> _Model:
     splines.fit(np.vstack([region.temperatures[raw][:, at], smooth[:, at]]).T)
     quantile = rng.random() < WITH_QUANTILE
     regression = QuantileRegressor(quantile=rng.choice(QUANTILES), alpha=1e-5) if quantile else Ridge(alpha=1.0)
-    model = _Model(region, raw, smooth, splines, regression)
+    model = _Model(region, length == TRAINED, raw, smooth, splines, regression)
     regression.fit(model.design(at), region.loads[rng.integers(len(region.loads)), at])
     return model
 

@@ -16,6 +16,9 @@ from shoal.model.parameters import is_number
 from shoal.model.score import Unit
 from shoal.utility.crps import scenario_blocks
 
+ROUNDING = 1e-12
+"""The share of a reading that a mean of readings alike may be off: the interval of a group alike is a point."""
+
 
 @dataclass(frozen=True)
 class CoverageError(Measure):
@@ -63,5 +66,6 @@ class CoverageError(Measure):
 
     def _inside(self, x: NDArray[np.float64], own: Scenarios) -> Tally:
         ends = own.quantiles([(1.0 - self.share) / 2.0, (1.0 + self.share) / 2.0])
-        inside = (ends[:, :, 0] <= x) & (x <= ends[:, :, 1])
+        rounding = ROUNDING * np.abs(x)
+        inside = (ends[:, :, 0] - rounding <= x) & (x <= ends[:, :, 1] + rounding)
         return Tally({"inside": Moments.of(inside.reshape(-1, 1))})
