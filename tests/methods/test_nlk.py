@@ -211,6 +211,18 @@ class TestRelease:
         assert f"{candidate.recipe.figures['cells_alone']} readings are alone in a group" in page
         assert load_release(tmp_path / "out").certificate["figures"]["crowd"] == 4
 
+    def test_promises_of_one_name_are_told_apart_where_they_are_refused_and_verified(self, tmp_path, meters):
+        candidate = NLK(n=2, l=5, k=4).anonymize(meters)
+        vague = NLKAnonymity(2, 5, 4, within=0.5)
+        publish(candidate, tmp_path / "out", require=[vague])
+        names = ["nlk-anonymity within=0.0", "nlk-anonymity within=0.5"]
+        assert [name for name, _ in verify(tmp_path / "out").verdicts] == names
+        with pytest.raises(
+            GuaranteeNotMetError,
+            match=r"nlk-anonymity l=3, within=0\.01 does not hold: .* \(so many instants can be inferred; required is",
+        ):
+            publish(candidate, tmp_path / "b", require=[NLKAnonymity(2, 3, 4, within=0.01)])
+
     def test_a_large_release_says_how_far_at_most_it_is_from_the_best(self, tmp_path):
         candidate = NLK(n=2, l=5, k=4).anonymize(simulate.meters(800, days=1, step="1h", seed=1))
         publish(candidate, tmp_path / "out")

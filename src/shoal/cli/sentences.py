@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.model.sentence import Sentence
-from shoal.model.words import plural
+from shoal.model.words import names_apart, plural
 from shoal.release.facts import Facts
 from shoal.release.sentences import METRIC
 
@@ -152,7 +152,8 @@ ROWS: tuple[Row, ...] = (
 def release_rows(told: Told) -> list[tuple[str, str]]:
     """Return the short table of a release."""
     guarantees = told.certificate["guarantees"]
-    verdicts = [(_name_among(guarantee, guarantees), _verdict(guarantee["verdict"])) for guarantee in guarantees]
+    names = names_apart([(guarantee["name"], guarantee["parameters"]) for guarantee in guarantees])
+    verdicts = [(name, _verdict(guarantee["verdict"])) for name, guarantee in zip(names, guarantees, strict=True)]
     said = [(row.name, row.says(told)) for row in ROWS if row.when(told)]
     before = [row for row in said if row[0] in _OF_INPUT]
     *gained, cost = [figure["sentence"] for figure in told.certificate.get("kept", ())] or [""]
@@ -213,14 +214,6 @@ def _dominated(told: Told) -> str:
 
     dominance = Dominance.from_dict(told.certificate.get("dominance"))
     return "" if dominance is None else dominance.warning
-
-
-def _name_among(guarantee: Mapping[str, Any], guarantees: Sequence[Mapping[str, Any]]) -> str:
-    """The name of a guarantee, and the parameters in which it differs from others of that name."""
-    name, given = guarantee["name"], guarantee["parameters"]
-    others = [one["parameters"] for one in guarantees if one["name"] == name]
-    differing = [f"{key}={value}" for key, value in given.items() if any(one.get(key) != value for one in others)]
-    return " ".join([name, ", ".join(differing)]).rstrip()
 
 
 def _verdict(verdict: dict[str, Any]) -> str:

@@ -19,6 +19,8 @@ from shoal.kernels.nlk_search import FOUND, NOTHING, make_work, search
 from shoal.kernels.nlk_within import find_breach_within
 from shoal.model import Envelopes, Guarantee, Judged, Panel, Verdict
 
+_MORE_INFERRED = "so many instants can be inferred; required is the most that may be"
+
 # Sets of known instants the check looks at before it gives up.
 WORK_LIMIT = 200_000
 # The same for the greedy knowledge of one series in a sample.
@@ -154,7 +156,7 @@ class NLKAnonymity(Guarantee):
             return Verdict("holds", breach.at_most, required, note="no more instants than this can be inferred")
         if breach.status == FOUND:
             witness = _witness(breach.series, breach.known, breach.inferred)
-            return Verdict("does not hold", len(breach.inferred), required, witness)
+            return Verdict("does not hold", len(breach.inferred), required, witness, _MORE_INFERRED)
         return Verdict(
             "does not hold",
             breach.at_most,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _LONGEST = 240
@@ -43,6 +43,22 @@ def setting(parameters: Mapping[str, Any]) -> str:
     ('k = 4', 'kp, k = 4, p = 2')
     """
     return ", ".join(str(value) if name == "method" else f"{name} = {value}" for name, value in parameters.items())
+
+
+def names_apart(promises: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """The name of each guarantee, with the parameters in which it differs from others of that name.
+
+    Examples
+    --------
+    >>> names_apart([("k-anonymity", {"k": 5}), ("l-diversity", {"l": 2}), ("l-diversity", {"l": 3})])
+    ['k-anonymity', 'l-diversity l=2', 'l-diversity l=3']
+    """
+    names = []
+    for name, given in promises:
+        others = [parameters for other, parameters in promises if other == name]
+        differing = [f"{key}={value}" for key, value in given.items() if any(o.get(key) != value for o in others)]
+        names.append(" ".join([name, ", ".join(differing)]).rstrip())
+    return names
 
 
 def percent(share: float) -> str:

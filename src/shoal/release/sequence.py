@@ -10,7 +10,7 @@ from shoal.guarantees import SequenceAnonymity, SequenceNLKAnonymity, build_guar
 from shoal.guarantees.sequence_anonymity import Alike
 from shoal.model import Guarantee, Panel, Verdict
 from shoal.release.certificate import FILE_NAME, Certificate, read_certificate
-from shoal.release.verification import Verification, examine, in_series
+from shoal.release.verification import Verification, examine, in_series, names_of
 
 SequenceGuarantee = SequenceAnonymity | SequenceNLKAnonymity
 
@@ -55,9 +55,10 @@ def verify_sequence(folder: str | Path, *, today: date | None = None, key: str |
         not_judged |= dict.fromkeys(outcome.not_judged)
         unchecked |= dict.fromkeys(outcome.unchecked)
         certificate = read_certificate(release)
-        for part in () if certificate is None else certificate.guarantees:
-            of_part = found.setdefault(part.name, (build_guarantee(part.name, part.parameters), []))
-            of_part[1].extend(verdict for name, verdict in outcome.verdicts if name == part.name)
+        named = [] if certificate is None else zip(names_of(certificate), certificate.guarantees, strict=True)
+        for name, part in named:
+            of_part = found.setdefault(name, (build_guarantee(part.name, part.parameters), []))
+            of_part[1].extend(verdict for other, verdict in outcome.verdicts if other == name)
         if certificate is None or not isinstance(published, Panel):
             findings.append(
                 f"{release.name}: it cannot be read as values of series, so it is not judged with the others"

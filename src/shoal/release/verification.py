@@ -24,6 +24,7 @@ from shoal.errors import ReleaseError
 from shoal.guarantees import NoGuarantee, build_guarantee
 from shoal.model import Envelopes, EventTables, Panel, Profiles, Published, Verdict
 from shoal.model.verdict import Outcome
+from shoal.model.words import names_apart
 from shoal.release.certificate import (
     AGREEMENT_FILE,
     FILE_NAME,
@@ -68,8 +69,9 @@ class Verification:
     findings
         What is wrong, with positions counted from 0.
     verdicts
-        The name and verdict of each guarantee checked here, in the order of the certificate. If subjects have several
-        series, a promise about subjects is not judged, and the figure measured is of series.
+        The name and verdict of each guarantee checked here, in the order of the certificate; if several have one name,
+        with the parameters in which they differ. If subjects have several series, a promise about subjects is not
+        judged, and the figure measured is of series.
     notes
         What is the publisher's word, because it cannot be checked from the folder.
     not_judged
@@ -258,7 +260,7 @@ def _look_at(path: Path, certificate: Certificate, lint_follows: bool) -> tuple[
     if isinstance(published, Panel):
         findings += shape_findings(path, certificate.files, published)
     verdicts: list[Verdict | None] = []
-    for part in certificate.guarantees:
+    for name, part in zip(names_of(certificate), certificate.guarantees, strict=True):
         guarantee = build_guarantee(part.name, part.parameters)
         # The definition says who can check it; the certificate is only asked for what it claims.
         if guarantee.needs_originals:
@@ -268,7 +270,7 @@ def _look_at(path: Path, certificate: Certificate, lint_follows: bool) -> tuple[
         verdict = guarantee.check(published)
         verdicts.append(verdict)
         if not verdict.holds:
-            findings.append(_describe(part.name, verdict, published, certificate, form))
+            findings.append(_describe(name, verdict, published, certificate, form))
     sizes = form.sizes(published, certificate)
     return Seen(tuple(findings), _totals(published), tuple(verdicts), sizes, _frame_of(published)), published
 
@@ -332,6 +334,7 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
             whole: Any = reduce(PublishedCounts.__add__, [seen.totals for seen in looked if seen.totals is not None])
             findings += form.findings(whole, certificate)
         resting = False
+        names = names_of(certificate)
         for at, part in enumerate(certificate.guarantees):
             guarantee = build_guarantee(part.name, part.parameters)
             if not part.verdict.holds:
@@ -345,9 +348,10 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
                 resting = resting or stands_without_check(guarantee)
                 continue
             verdict = guarantee.merge([found for seen in looked if (found := seen.verdicts[at]) is not None])
-            if part.verdict.required != verdict.required:
-                findings.append(f"{FILE_NAME} says that {part.name} requires something else than it does")
             if verdict.holds:
+                # Of two things required, a verdict that does not hold names the one that is missing.
+                if part.verdict.required != verdict.required:
+                    findings.append(f"{FILE_NAME} says that {names[at]} requires something else than it does")
                 unseen = counts_unseen_subjects(part, certificate)
                 # A release does not show what its sequence promised together with others; and the crowd of a shard may
                 # be larger among all shards of a part.
@@ -356,7 +360,7 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
                 if unseen:
                     verdict = in_series(verdict)
                     not_judged.append(f"{part.name} in subjects")
-            verdicts.append((part.name, verdict))
+            verdicts.append((names[at], verdict))
         findings += _size_findings(certificate, looked) if not findings else []
         if not verdicts and not resting:
             findings.append(f"{FILE_NAME} names no guarantee that can be checked from here")
@@ -374,7 +378,7 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
         ):
             notes.append("the promise counts series, and subjects have several: a crowd may belong to one subject")
     unchecked = unchecked_parts(certificate)
-    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged), unchecked)
+    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(dict.fromkeys(not_judged)), unchecked)
 
 
 def _size_findings(certificate: Certificate, looked: Sequence[Seen]) -> list[str]:
@@ -426,6 +430,11 @@ def _describe(
         data_file = find_data(Path(), certificate.files).name
         return f"{text}; {form.describe(published, verdict.witness, data_file)}"
     return text + (f" (witness: {positions(verdict.witness)})" if verdict.witness else "")
+
+
+def names_of(certificate: Certificate) -> list[str]:
+    """The names of its guarantees, told apart."""
+    return names_apart([(part.name, part.parameters) for part in certificate.guarantees])
 
 
 def positions(witness: dict[str, Any] | None) -> str:
