@@ -317,7 +317,24 @@ class TestSensitivity:
         assert {method.parameters["sensitivity"] for method in methods} == {"1:3=2,4=1.5"}
         assert NLK(**methods[0].parameters) == methods[0]
 
-    @pytest.mark.parametrize("wrong", ["1:3", "a=2", "1=0.5", "1=inf", [0.5, 1.0], [None]])
+    def test_factors_of_one_are_as_good_as_none(self):
+        assert NLK(n=1, l=3, k=4, sensitivity=[1, 1, 1]) == NLK(n=1, l=3, k=4, sensitivity="2=1") == NLK(n=1, l=3, k=4)
+
+    def test_one_factor_for_each_instant_means_each(self, rng):
+        for n_factors in (4, 6):
+            with pytest.raises(ParameterError, match=f"sensitivity has {n_factors} factors, the panel has 5 instants"):
+                NLK(n=1, l=3, k=4, sensitivity=[2.0] * n_factors).anonymize(Panel(rng.normal(size=(40, 5))))
+
+    @pytest.mark.parametrize("wrong", ["5:3=2", "4=2,3:3=2", "", []])
+    def test_instants_that_are_none_are_not_silently_left_unprotected(self, wrong):
+        with pytest.raises(ParameterError, match="sensitivity chooses no instant"):
+            NLK(n=1, l=3, k=4, sensitivity=wrong)
+
+    def test_shards_have_room_for_the_widest_groups(self):
+        assert NLK(n=1, l=3, k=4).shard_plan.least == 12
+        assert NLK(n=1, l=3, k=4, sensitivity="1=2,4=2.2").shard_plan.least == 27
+
+    @pytest.mark.parametrize("wrong", ["1:3", "a=2", "1=0.5", "1=inf", [0.5, 1.0], [None], {1: 2.0}, {2.0}, 2.0])
     def test_what_is_no_factor_is_refused(self, wrong):
         with pytest.raises(ParameterError, match="sensitivity must have the form of"):
             NLK(n=1, l=3, k=4, sensitivity=wrong)

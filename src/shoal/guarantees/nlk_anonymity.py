@@ -18,6 +18,7 @@ from shoal.kernels.nlk_labels import instant_labels, make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, make_work, search
 from shoal.kernels.nlk_within import find_breach_within
 from shoal.model import Envelopes, Guarantee, Judged, Panel, Verdict
+from shoal.model.parameters import is_number
 
 _MORE_INFERRED = "so many instants can be inferred; required is the most that may be"
 
@@ -124,7 +125,7 @@ class NLKAnonymity(Guarantee):
             )
         if self.per not in ("subject", "series"):
             raise ParameterError("per must be 'subject' or 'series'.")
-        if isinstance(self.within, bool) or not 0.0 <= self.within < float("inf"):
+        if not is_number(self.within) or not 0.0 <= self.within < float("inf"):
             raise ParameterError("within must be a number, at least 0.")
 
     @property

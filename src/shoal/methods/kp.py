@@ -25,7 +25,7 @@ from shoal.methods.kernel_runs import watched
 from shoal.methods.layers import Layers, layers_of
 from shoal.methods.mean_words import Words, with_mean_words, with_near_shapes
 from shoal.model import Candidate, Envelopes, Method, Moments, Panel, PanelShards, Private, Progress, Recipe, ShardPlan
-from shoal.model.parameters import check_choice, check_whole
+from shoal.model.parameters import check_choice, check_whole, is_number
 from shoal.model.tally import channel_deviations, channel_moments
 
 Algorithm = Literal["kapra", "naive", "auto"]
@@ -175,7 +175,7 @@ class KP(Method):
                 "at least p anyway. Raise k or lower p."
             )
         check_choice("algorithm", self.algorithm, Algorithm)
-        if isinstance(self.pattern_weight, bool) or not 0.0 <= self.pattern_weight <= 1.0:
+        if not is_number(self.pattern_weight) or not 0.0 <= self.pattern_weight <= 1.0:
             raise ParameterError("pattern_weight must be a number from 0 to 1.")
         if isinstance(self.max_level, bool) or not isinstance(self.max_level, int | np.integer):
             raise ParameterError("max_level must be a whole number.")
@@ -197,7 +197,7 @@ class KP(Method):
                     f"l={self.l} is above p={self.p}: a subgroup of p series cannot have l different values. "
                     "Raise p or lower l."
                 )
-        if isinstance(self.epsilon, bool) or not 0.0 <= self.epsilon < float("inf"):
+        if not is_number(self.epsilon) or not 0.0 <= self.epsilon < float("inf"):
             raise ParameterError("epsilon must be a number of at least 0.")
         check_whole("seed", self.seed, 0)
 
