@@ -284,19 +284,31 @@ class KP(Method):
     def _with_sensitive(
         self, panel: Panel, kept: NDArray[np.int64], published: Envelopes
     ) -> tuple[Envelopes, dict[str, int]]:
-        """Section 5.4, on the groups of what is published: cut words and ranges may have joined some."""
+        """Section 5.4, on the groups of what is published: cut words and ranges may have joined some.
+
+        It counts series. If a subject has two in one subgroup, its subjects are fewer, and a larger l may be needed to
+        keep this one among them.
+        """
         assert self.l is not None
         envelopes = envelope_classes(published)
-        columns, figures = diversify(
-            panel,
-            kept,
-            pattern_classes(published, envelopes),
-            envelopes,
-            l=int(self.l),
-            epsilon=float(self.epsilon),
-            seed=int(self.seed),
+        classes = pattern_classes(published, envelopes)
+        asked, one_each = LDiversity(int(self.l)), published.subjects is None
+        for l in [asked.l] if one_each else range(asked.l, int(self.p) + 1):
+            try:
+                columns, figures = diversify(
+                    panel, kept, classes, envelopes, l=l, epsilon=float(self.epsilon), seed=int(self.seed)
+                )
+            except ParameterError:
+                if l == asked.l:
+                    raise
+                break
+            diverse = replace(published, sensitive=columns)
+            if one_each or asked.check(diverse).holds:
+                return diverse, figures
+        raise ParameterError(
+            f"The sensitive columns cannot be made {asked.l}-diverse in subjects: some have several series in one "
+            "subgroup. Lower l, raise p, publish as many series of each subject, or omit l."
         )
-        return replace(published, sensitive=columns), figures
 
     def _form(self, x: NDArray[np.float64], subjects: NDArray[np.int64] | None, done: NDArray[np.int64]) -> _Formed:
         """Groups and words by the requested algorithm, or by the better of both; kapra in a tie."""
