@@ -390,7 +390,7 @@ def test_a_pattern_word_is_known_exactly_whatever_the_error():
 
 def test_impossible_errors_are_refused_and_samples_are_of_exact_knowledge():
     panel = Panel([[1.0, 5.0], [1.0, 5.0], [2.0, 6.0], [2.0, 6.0]])
-    for within in (-1.0, float("nan"), True, "1", None):
+    for within in (-1.0, float("nan"), True, "1", None, float("inf"), 10**400):
         with pytest.raises(ParameterError, match="within must be a number, at least 0"):
             NLKAnonymity(1, 2, 3, within=within)
     with pytest.raises(ParameterError, match="A sample is drawn for exact knowledge"):

@@ -20,6 +20,8 @@ from shoal.kernels.nlk_within import find_breach_within
 from shoal.model import Envelopes, Guarantee, Judged, Panel, Verdict
 from shoal.model.parameters import is_number
 
+# No published value is larger; and a whole number from a forged certificate must not be too large to be written.
+_MOST_WITHIN = 1e300
 _MORE_INFERRED = "so many instants can be inferred; required is the most that may be"
 
 # Sets of known instants the check looks at before it gives up.
@@ -125,8 +127,8 @@ class NLKAnonymity(Guarantee):
             )
         if self.per not in ("subject", "series"):
             raise ParameterError("per must be 'subject' or 'series'.")
-        if not is_number(self.within) or not 0.0 <= self.within < float("inf"):
-            raise ParameterError("within must be a number, at least 0.")
+        if not is_number(self.within) or not 0.0 <= self.within <= _MOST_WITHIN:
+            raise ParameterError(f"within must be a number, at least 0 and at most {_MOST_WITHIN:g}.")
 
     @property
     def statement(self) -> str:
