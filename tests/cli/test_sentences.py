@@ -2,8 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from shoal import Panel
 from shoal.cli.app import run
 from shoal.cli.sentences import ROWS, Told, release_rows
 
@@ -60,7 +62,8 @@ def test_each_kind_of_release_has_its_rows_and_no_others(told):
 def test_every_row_has_a_release_of_which_it_is_not_shown(told):
     shown = {kind: {name for name, row in NUMBERED.items() if row.when(release)} for kind, release in told.items()}
     of_publishers = {"loss by value", "window-error", "homogeneity", "republication", "held back", "ledger", "warning"}
-    assert {NUMBERED[name].name for name in set(NUMBERED) - set.union(*shown.values())} == of_publishers
+    elsewhere = of_publishers | {"algorithm"}
+    assert {NUMBERED[name].name for name in set(NUMBERED) - set.union(*shown.values())} == elsewhere
     assert {NUMBERED[name].name for name in set.intersection(*shown.values())} == {"report"}
 
 
@@ -121,3 +124,29 @@ def test_guarantees_of_one_name_are_told_apart_by_what_they_differ_in(tmp_path, 
     assert [name for name in names if "nlk" in name] == both
     assert run(["verify", "out", "--json"]) == 0
     assert [part["name"] for part in json.loads(capsys.readouterr().out)["guarantees"]] == both
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--algorithm", "auto", "--pattern-weight", "0"], "naive, which loses less than kapra"),
+        (["--algorithm", "auto", "--pattern-weight", "1"], "kapra, which loses no more than naive"),
+        (["--algorithm", "kapra"], None),
+    ],
+)
+def test_the_chosen_algorithm_is_said(tmp_path, monkeypatch, capsys, options, said):
+    monkeypatch.chdir(tmp_path)
+    # Two levels, and at each as many rise as fall: groups of near values mix shapes.
+    levels, slopes = np.repeat([0.0, 100.0], 20), np.tile([1.0, -1.0], 20)
+    readings = np.random.default_rng(1).random((40, 8)) + levels[:, None] + slopes[:, None] * np.arange(8.0)
+    Panel(readings).to_polars().write_parquet("x.parquet")
+    assert run(["anonymize", "x.parquet", "--method", "kp", "--k", "6", "--p", "6", *options, "-o", "out"]) == 0
+    rows = dict(line.split("  ", 1) for line in capsys.readouterr().out.splitlines() if "  " in line)
+    assert rows.get("algorithm", "").strip() == (said or "")
+
+
+def test_different_shards_may_have_different_algorithms(told):
+    kp = told["kp"]
+    figures = {**kp.method["figures"], "series_grouped_by_values": 12}
+    rows = dict(release_rows(Told(kp.path, {**kp.certificate, "method": {**kp.method, "figures": figures}})))
+    assert rows["algorithm"].startswith("naive for 12 of ")

@@ -1,6 +1,6 @@
 import itertools
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from nlk_paper_validation import passes_paper_validation
 from shoal import Panel, SequenceNLKAnonymity
 from shoal.errors import ParameterError
 from shoal.guarantees.nlk_anonymity import NLKAnonymity
+from shoal.model import Envelopes
 from strategies import panels_with_subjects, small_panels
 
 A, B, C, D, E, F = range(6)
@@ -376,9 +377,20 @@ def test_an_estimate_need_not_be_the_value_itself():
         assert NLKAnonymity(1, 2, 3, within=within).check(pairs).witness["series"] in (0, 1, 4, 5)
 
 
+def test_a_pattern_word_is_known_exactly_whatever_the_error():
+    # Everyone has the same ranges. Two have a word of their own, between the words of others in the alphabet.
+    words = ("aa", "aa", "aa", "ab", "ab", "ba", "ba", "ba")
+    shared = np.zeros((8, 2))
+    envelopes = Envelopes(shared, shared + 1.0, np.full(8, 2), words, np.arange(2))
+    for within in (0.0, 0.5, 50.0):
+        assert NLKAnonymity(1, 2, 3, within=within).check(envelopes).witness["series"] == 3
+    alike = replace(envelopes, patterns=("aa", "aa", "aa", "ba", "ba", "ba", "ba", "ba"))
+    assert NLKAnonymity(1, 2, 3, within=50.0).check(alike).holds
+
+
 def test_impossible_errors_are_refused_and_samples_are_of_exact_knowledge():
     panel = Panel([[1.0, 5.0], [1.0, 5.0], [2.0, 6.0], [2.0, 6.0]])
-    for within in (-1.0, float("nan"), True):
+    for within in (-1.0, float("nan"), True, "1", None, float("inf"), 10**400):
         with pytest.raises(ParameterError, match="within must be a number, at least 0"):
             NLKAnonymity(1, 2, 3, within=within)
     with pytest.raises(ParameterError, match="A sample is drawn for exact knowledge"):

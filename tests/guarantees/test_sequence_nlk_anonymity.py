@@ -135,3 +135,14 @@ def test_the_statement_says_that_knowledge_counts_over_all_releases():
         "Whoever knows 1 value of a series, in whichever releases of the sequence, can narrow down no other in all of "
         "them to fewer than 5 subjects each."
     )
+
+
+def test_attributes_of_one_release_are_known_in_all():
+    """Whoever knows a reading of the first day and the tariff, which is published on the second, infers the others."""
+    names = [f"n{i}" for i in range(8)]
+    first = Panel(np.zeros((8, 2)), ids=names)
+    second = Panel(np.zeros((8, 2)), ids=names, attributes={"tariff": ["day"] * 2 + ["night"] * 6})
+    guarantee = SequenceNLKAnonymity(1, 3, 3)
+    assert guarantee.check([first, second]).witness["series"] in (0, 1)
+    crowd = np.arange(2, 8)
+    assert guarantee.check([first.take(crowd), second.take(crowd)]).holds

@@ -152,7 +152,7 @@ class TestTheFile:
         with pytest.raises(GuaranteeNotMetError, match="smallest has 3, 4 were promised"):
             publish(grouped(FEBRUARY, ids=second, k=4), tmp_path / "b", ledger=book)
         publish(grouped(JANUARY, ids=second, k=4), tmp_path / "b", ledger=book)
-        assert [entry.format for entry in read_ledger(book)] == [1, 5]
+        assert [entry.format for entry in read_ledger(book)] == [1, 6]
 
     @pytest.mark.parametrize("how", ["front", "middle", "order", "twice", "unchained"])
     def test_lines_removed_moved_or_added_are_noticed(self, tmp_path, how):
@@ -328,7 +328,7 @@ class TestCrashes:
         content = json.loads(note.read_bytes())
         note.write_text(json.dumps({name: content[name] for name in ("folder", "before", "members")}))
         publish(grouped(JANUARY), tmp_path / "b", ledger=book)
-        assert [entry.format for entry in read_ledger(book)] == [1, 5]
+        assert [entry.format for entry in read_ledger(book)] == [1, 6]
 
     def test_a_first_release_in_place_whose_key_is_gone_is_refused(self, tmp_path):
         book = tmp_path / "ledger.jsonl"

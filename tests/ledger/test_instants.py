@@ -93,7 +93,7 @@ class TestLedger:
             publish(candidate(HALVES, month), tmp_path / str(month), ledger=book)
         verdict = judge_entries(read_ledger(book))
         assert verdict.outcome == "holds"
-        assert [entry.format for entry in read_ledger(book)] == [5] * 3
+        assert [entry.format for entry in read_ledger(book)] == [6] * 3
 
     def test_a_second_period_that_tells_more_is_refused(self, tmp_path):
         book = tmp_path / "ledger.jsonl"
@@ -131,3 +131,40 @@ class TestLedger:
         with pytest.raises(GuaranteeNotMetError, match=r"\(this one: nlk-anonymity promises no crowd"):
             publish(candidate(HALVES, 2), tmp_path / "b", ledger=book)
         assert judge_entries(read_ledger(book)).outcome == "not judged"
+
+    def test_every_n_l_k_promise_of_a_release_is_judged(self, tmp_path):
+        """A method's own promise, and one for vaguer knowledge beside it."""
+        book = tmp_path / "ledger.jsonl"
+        vague = NLKAnonymity(1, 2, 3, within=0.5)
+        for month in (1, 2):
+            publish(candidate(HALVES, month), tmp_path / f"{month}", ledger=book, require=[vague])
+        assert read_ledger(book)[0].members.unpacked().instants.promises == ((1, 2, 3, 0.0), (1, 2, 3, 0.5))
+        assert judge_entries(read_ledger(book)).outcome == "holds"
+
+    def test_a_further_promise_is_kept_too(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        pairs = [[0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2]]
+        few = NLKAnonymity(1, 2, 2)
+        publish(candidate(pairs, 1, guarantee=few), tmp_path / "a", ledger=book, require=[NLKAnonymity(1, 2, 3)])
+        with pytest.raises(GuaranteeNotMetError, match="infers 1 other"):
+            publish(candidate(pairs, 2, guarantee=few), tmp_path / "b", ledger=book, require=[NLKAnonymity(1, 2, 3)])
+
+    def test_crowds_below_the_k_of_n_l_k_do_not_stand_for_it(self, tmp_path):
+        """Published in crowds of three; only all six together keep the promise of five."""
+        book = tmp_path / "ledger.jsonl"
+        alike = [[0, 0, 0, 0, 0, 0]] * 2
+        for month, k in ((1, 3), (2, 3)):
+            publish(
+                candidate(alike, month, guarantee=KAnonymity(3)),
+                tmp_path / f"{month}",
+                ledger=book,
+                require=[NLKAnonymity(1, 2, k)],
+            )
+        assert judge_entries(read_ledger(book)).outcome == "holds"
+        with pytest.raises(GuaranteeNotMetError, match="nlk-anonymity promises more subjects than are published alike"):
+            publish(
+                candidate(alike, 3, guarantee=KAnonymity(3)),
+                tmp_path / "c",
+                ledger=book,
+                require=[NLKAnonymity(1, 2, 5)],
+            )

@@ -344,3 +344,34 @@ class TestRefusals:
             KP(k=6, p=3, l=2).anonymize(panel)
         assert "secret" not in str(refused.value)
         assert "Raise p for larger subgroups" in str(refused.value)
+
+
+class TestSeveralSeriesPerSubject:
+    @pytest.mark.parametrize("seed", range(12))
+    def test_it_is_kept_among_subjects_too(self, seed):
+        """With the first draw of changes, a third of these keep it among series alone."""
+        rng = np.random.default_rng(seed)
+        subjects = np.concatenate([np.arange(12), rng.integers(0, 12, 6)])
+        panel = Panel(rng.random((18, 5)), subjects=subjects, sensitive={"cost": rng.integers(0, 4, 18).astype(float)})
+        candidate = KP(k=6, p=4, l=2).anonymize(panel)
+        assert all(guarantee.check(candidate).holds for guarantee in candidate.guarantees)
+
+    def test_what_cannot_be_kept_is_refused_with_ways_out(self):
+        """Text is exchanged, not made up, so there may be no way."""
+        refusals = []
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            subjects = np.concatenate([np.arange(8), rng.integers(0, 8, 5)])
+            illness = rng.choice(["a", "b", "c"], 13)
+            panel = Panel(rng.random((13, 5)), subjects=subjects, sensitive={"illness": illness})
+            try:
+                candidate = KP(k=4, p=2, l=2).anonymize(panel)
+            except ParameterError as error:
+                refusals.append(str(error))
+            else:
+                assert all(guarantee.check(candidate).holds for guarantee in candidate.guarantees)
+        of_subjects = (
+            "2-diverse in subjects: some have several series in one subgroup. Lower l, raise p, publish as many"
+        )
+        assert any(of_subjects in refusal for refusal in refusals)
+        assert all(of_subjects in refusal or "2-diverse by exchange" in refusal for refusal in refusals)

@@ -318,6 +318,8 @@ def test_one_channel_in_three_dimensions_is_the_same(case):
         ({"k": 4, "p": 2, "algorithm": "best"}, "algorithm must be one of: kapra, naive, auto"),
         ({"k": 4, "p": 0}, "p must be a whole number of at least 1"),
         ({"k": 4, "p": 2, "pattern_weight": 1.5}, "pattern_weight must be a number from 0 to 1"),
+        ({"k": 4, "p": 2, "pattern_weight": "0.5"}, "pattern_weight must be a number from 0 to 1"),
+        ({"k": 4, "p": 2, "epsilon": None}, "epsilon must be a number of at least 0"),
         ({"k": 4, "p": 2, "max_level": 0}, "from 1 to 20, got 0"),
         ({"k": 4, "p": 2, "max_level": 21}, "from 1 to 20, got 21"),
         ({"k": 4, "p": 2, "max_level": 2.5}, "max_level must be a whole number"),

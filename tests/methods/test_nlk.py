@@ -211,6 +211,18 @@ class TestRelease:
         assert f"{candidate.recipe.figures['cells_alone']} readings are alone in a group" in page
         assert load_release(tmp_path / "out").certificate["figures"]["crowd"] == 4
 
+    def test_promises_of_one_name_are_told_apart_where_they_are_refused_and_verified(self, tmp_path, meters):
+        candidate = NLK(n=2, l=5, k=4).anonymize(meters)
+        vague = NLKAnonymity(2, 5, 4, within=0.5)
+        publish(candidate, tmp_path / "out", require=[vague])
+        names = ["nlk-anonymity within=0.0", "nlk-anonymity within=0.5"]
+        assert [name for name, _ in verify(tmp_path / "out").verdicts] == names
+        with pytest.raises(
+            GuaranteeNotMetError,
+            match=r"nlk-anonymity l=3, within=0\.01 does not hold: .* \(so many instants can be inferred; required is",
+        ):
+            publish(candidate, tmp_path / "b", require=[NLKAnonymity(2, 3, 4, within=0.01)])
+
     def test_a_large_release_says_how_far_at_most_it_is_from_the_best(self, tmp_path):
         candidate = NLK(n=2, l=5, k=4).anonymize(simulate.meters(800, days=1, step="1h", seed=1))
         publish(candidate, tmp_path / "out")
@@ -305,7 +317,24 @@ class TestSensitivity:
         assert {method.parameters["sensitivity"] for method in methods} == {"1:3=2,4=1.5"}
         assert NLK(**methods[0].parameters) == methods[0]
 
-    @pytest.mark.parametrize("wrong", ["1:3", "a=2", "1=0.5", "1=inf", [0.5, 1.0], [None]])
+    def test_factors_of_one_are_as_good_as_none(self):
+        assert NLK(n=1, l=3, k=4, sensitivity=[1, 1, 1]) == NLK(n=1, l=3, k=4, sensitivity="2=1") == NLK(n=1, l=3, k=4)
+
+    def test_one_factor_for_each_instant_means_each(self, rng):
+        for n_factors in (4, 6):
+            with pytest.raises(ParameterError, match=f"sensitivity has {n_factors} factors, the panel has 5 instants"):
+                NLK(n=1, l=3, k=4, sensitivity=[2.0] * n_factors).anonymize(Panel(rng.normal(size=(40, 5))))
+
+    @pytest.mark.parametrize("wrong", ["5:3=2", "4=2,3:3=2", "", []])
+    def test_instants_that_are_none_are_not_silently_left_unprotected(self, wrong):
+        with pytest.raises(ParameterError, match="sensitivity chooses no instant"):
+            NLK(n=1, l=3, k=4, sensitivity=wrong)
+
+    def test_shards_have_room_for_the_widest_groups(self):
+        assert NLK(n=1, l=3, k=4).shard_plan.least == 12
+        assert NLK(n=1, l=3, k=4, sensitivity="1=2,4=2.2").shard_plan.least == 27
+
+    @pytest.mark.parametrize("wrong", ["1:3", "a=2", "1=0.5", "1=inf", [0.5, 1.0], [None], {1: 2.0}, {2.0}, 2.0])
     def test_what_is_no_factor_is_refused(self, wrong):
         with pytest.raises(ParameterError, match="sensitivity must have the form of"):
             NLK(n=1, l=3, k=4, sensitivity=wrong)

@@ -70,7 +70,13 @@ AGGREGATES = _differs(
 )
 ENVELOPES = _differs(
     *(NO_CROWD, SMALL, SUMMARY),
-    more=["groups: envelopes", "may not: common range", "may not: inside a range", "may: ranges"],
+    more=[
+        "groups: envelopes",
+        "may not: common range",
+        "may not: ends of a range",
+        "may not: inside a range",
+        "may: ranges",
+    ],
     less=["groups: series"],
 )
 SENSITIVE = _differs(

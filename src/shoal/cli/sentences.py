@@ -104,6 +104,7 @@ ROWS: tuple[Row, ...] = (
         lambda t: t.suppression is not None and bool(t.suppression.lost and t.suppression.values),
         lambda t: _loss_by_value(t),
     ),
+    Row("algorithm", lambda t: _BY_VALUES in t.method["figures"], lambda t: _algorithm(t)),
     Row(
         "groups",
         _has_groups,
@@ -237,6 +238,16 @@ def _instants(told: Told) -> str:
 def _moved(told: Told) -> str:
     moved = {int(distance): n for distance, n in told.method["figures"].get("moved", {}).items() if distance != "0"}
     return f"{sum(moved.values()):,}, at most {max(moved)} snapshots late" if moved else "0"
+
+
+_BY_VALUES = "series_grouped_by_values"
+
+
+def _algorithm(told: Told) -> str:
+    n_by_values, n_series = told.counted(_BY_VALUES), told.counts["series"]
+    if n_by_values in (0, n_series):
+        return "naive, which loses less than kapra" if n_by_values else "kapra, which loses no more than naive"
+    return f"naive for {n_by_values:,} of {n_series:,} series, in shards where it loses less; kapra for the others"
 
 
 def _suppressed(told: Told) -> str:

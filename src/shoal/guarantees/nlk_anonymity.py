@@ -9,14 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.guarantees.crowds import attribute_codes, published_panel
+from shoal.guarantees.crowds import attribute_codes, published_panel, what_is_published
+from shoal.guarantees.kp_anonymity import pattern_classes
 from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.kernels.equal_rows import row_classes
 from shoal.kernels.nlk_check import fill_up, find_breach, inferred_by
 from shoal.kernels.nlk_labels import instant_labels, make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, make_work, search
 from shoal.kernels.nlk_within import find_breach_within
-from shoal.model import Guarantee, Judged, Panel, Verdict
+from shoal.model import Envelopes, Guarantee, Judged, Panel, Verdict
+from shoal.model.parameters import is_number
+
+# No published value is larger; and a whole number from a forged certificate must not be too large to be written.
+_MOST_WITHIN = 1e300
+_MORE_INFERRED = "so many instants can be inferred; required is the most that may be"
 
 # Sets of known instants the check looks at before it gives up.
 WORK_LIMIT = 200_000
@@ -80,8 +86,9 @@ class NLKAnonymity(Guarantee):
     within
         How far what is known may be from the published value, either way, in the unit of the data: the adversary has an
         estimate at most that far from f at every instant of K, and candidates are then all series at most that far from
-        the estimates, wherever these lie. 0 is exact knowledge. Larger is a weaker adversary, so less is promised; what
-        holds for one error holds for any larger one.
+        the estimates, wherever these lie. Published attributes and pattern words have no unit: they are known exactly.
+        0 is exact knowledge. Larger is a weaker adversary, so less is promised; what holds for one error holds for any
+        larger one.
 
     Examples
     --------
@@ -120,8 +127,8 @@ class NLKAnonymity(Guarantee):
             )
         if self.per not in ("subject", "series"):
             raise ParameterError("per must be 'subject' or 'series'.")
-        if isinstance(self.within, bool) or not 0.0 <= self.within < float("inf"):
-            raise ParameterError("within must be a number, at least 0.")
+        if not is_number(self.within) or not 0.0 <= self.within <= _MOST_WITHIN:
+            raise ParameterError(f"within must be a number, at least 0 and at most {_MOST_WITHIN:g}.")
 
     @property
     def statement(self) -> str:
@@ -145,14 +152,14 @@ class NLKAnonymity(Guarantee):
         n, l, k = int(self.n), int(self.l), int(self.k)
         breach = find_breach(labels, subjects, n, l, k, limit)
         if self.within and breach.status != NOTHING:  # inexact knowledge reveals no more
-            kinds = row_classes(attribute_codes(panel))
+            kinds = _kinds(published, panel)
             breach = find_breach_within(panel.cube, labels, kinds, subjects, n, l, k, float(self.within), limit)
         required = int(self.l - self.n) - 1
         if breach.status == NOTHING:
             return Verdict("holds", breach.at_most, required, note="no more instants than this can be inferred")
         if breach.status == FOUND:
             witness = _witness(breach.series, breach.known, breach.inferred)
-            return Verdict("does not hold", len(breach.inferred), required, witness)
+            return Verdict("does not hold", len(breach.inferred), required, witness, _MORE_INFERRED)
         return Verdict(
             "does not hold",
             breach.at_most,
@@ -216,6 +223,15 @@ def published_labels(panel: Panel) -> NDArray[np.int32]:
         return instant_labels(bits)
     everywhere = np.broadcast_to(codes[:, None, :], (*bits.shape[:2], codes.shape[1]))
     return instant_labels(np.ascontiguousarray(np.concatenate([bits, everywhere], axis=2)))
+
+
+def _kinds(published: Judged, panel: Panel) -> NDArray[np.int64]:
+    """Series that differ in what has no unit, and is therefore known exactly: published attributes and words."""
+    codes, found = attribute_codes(panel), what_is_published(published)
+    if isinstance(found, Envelopes):
+        words = pattern_classes(found, np.zeros(found.n_series, dtype=np.int64))
+        codes = np.column_stack([codes, words.astype(np.uint64)])
+    return row_classes(codes)
 
 
 def known_and_others(n: int, l: int) -> tuple[str, str]:

@@ -111,11 +111,19 @@ class SequenceNLKAnonymity(Guarantee):
 
 
 def _side_by_side(releases: Sequence[Panel], names: list[Any], subjects: list[Any]) -> Panel:
-    """The class of each series at each instant of each release, -1 where it is absent."""
+    """The class of each series at each instant of each release, -1 where it is absent; with everything published of
+    its attributes, which are known even if all known instants are in releases without them."""
     places = {name: place for place, name in enumerate(names)}
     columns = []
+    attributes: dict[str, list[dict[str, None]]] = {}
     for release in releases:
+        rows = [places[name] for name in release.ids.tolist()]
         own = np.full((len(names), release.n_instants), -1.0)
-        own[[places[name] for name in release.ids.tolist()]] = published_labels(release)
+        own[rows] = published_labels(release)
         columns.append(own)
-    return Panel(np.concatenate(columns, axis=1), subjects=subjects)
+        for name, entries in release.attributes.items():
+            told = attributes.setdefault(name, [{} for _ in names])
+            for row, entry in zip(rows, entries.tolist(), strict=True):
+                told[row][repr(entry)] = None
+    told_of_all = {name: [", ".join(entries) for entries in told] for name, told in attributes.items()}
+    return Panel(np.concatenate(columns, axis=1), subjects=subjects, attributes=told_of_all)

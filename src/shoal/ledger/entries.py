@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict
 
 from shoal.files.format import check_format
 from shoal.ledger.groups import GroupMembership
-from shoal.ledger.instants import InstantGroups
+from shoal.ledger.instants import InstantGroups, Promise
 
-Format = Literal[1, 2, 3, 4, 5]
-FORMAT: Format = 5
+Format = Literal[1, 2, 3, 4, 5, 6]
+FORMAT: Format = 6
 """The current format."""
 
 
@@ -36,13 +36,14 @@ class PackedInstants(_Part):
     first: int
     last: int
     clock: str
+    further: tuple[Promise, ...] = ()
 
 
 class PackedMembers(_Part):
     """Group membership: hashes and random numbers, packed.
 
     Before format 3, each subject had one entry, and keyed names were not marked. Format 5 added the groups at each
-    instant.
+    instant, format 6 several promises about them.
     """
 
     subjects: str
@@ -86,7 +87,7 @@ class PackedMembers(_Part):
         )
 
 
-_AS_THEY_ARE = ("n", "l", "k", "within", "first", "last", "clock")
+_AS_THEY_ARE = ("n", "l", "k", "within", "first", "last", "clock", "further")
 """What is packed of groups at each instant without a change."""
 
 

@@ -143,23 +143,27 @@ def membership_of(
 def _instants(
     candidate: Candidate, guarantees: Sequence[Guarantee], order: Numbers, subjects: Hashes
 ) -> InstantGroups | None:
-    """The groups at each instant, if (n, l, k) is the only promise about values; series in this order."""
-    published, promise, *further = candidate.published, *guarantees
-    if not isinstance(published, Panel) or not isinstance(promise, NLKAnonymity):
+    """The groups at each instant, if all promises are (n, l, k) about values; series in this order."""
+    published, promises = candidate.published, [one for one in guarantees if isinstance(one, NLKAnonymity)]
+    if not isinstance(published, Panel) or not promises:
         return None
-    if not all(isinstance(one, SequenceNLKAnonymity) for one in further):
+    if not all(isinstance(one, NLKAnonymity | SequenceNLKAnonymity) for one in guarantees):
         return None
     rows = np.flatnonzero(candidate.stands_for >= 0)[order]
-    if published.attributes or promise.per != "subject" or len(rows) * published.n_instants > MOST_CELLS:
+    if published.attributes or any(one.per != "subject" for one in promises):
+        return None
+    if len(rows) * published.n_instants > MOST_CELLS:
         return None
     values = np.ascontiguousarray(published.values[rows]).reshape(len(rows), published.n_instants, -1)
     labels = instant_labels(values.view(np.uint64)).astype(np.int64)
     times = published.times.view(np.int64)
+    promise, *further = ((int(one.n), int(one.l), int(one.k), float(one.within)) for one in promises)
     return InstantGroups(
         subjects,
         np.stack([_by_chance(column) for column in labels.T], axis=1),
-        *(int(promise.n), int(promise.l), int(promise.k), float(promise.within)),
+        *promise,
         *(int(times.min()), int(times.max()), f"{published.times.dtype} {published.timezone or ''}".strip()),
+        tuple(further),
     )
 
 
@@ -214,7 +218,12 @@ def _promised(guarantees: Sequence[Guarantee]) -> tuple[int, int, str]:
     crowds = [guarantee.crowds for guarantee in guarantees if guarantee.crowds is not None]
     if not crowds:
         return 0, 0, f"{guarantees[0].name} promises no crowd for whole series"
-    return max(k for k, _ in crowds), max(p for _, p in crowds), ""
+    k, p = max(k for k, _ in crowds), max(p for _, p in crowds)
+    for one in guarantees:
+        # Whoever is alike with so many in everything is alike with them at each instant.
+        if isinstance(one, NLKAnonymity | SequenceNLKAnonymity) and one.k > min(k, p):
+            return 0, 0, f"{one.name} promises more subjects than are published alike"
+    return k, p, ""
 
 
 def _of_events(original: Events, key: bytes) -> GroupMembership:

@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from shoal.guarantees import NLKAnonymity
 from shoal.model import Panel
 
+Promise = tuple[int, int, int, float]
+"""n, l, k and within."""
+
 MOST_CELLS = 4_000_000
 """Largest number of groups (series times instants) that is stored for a release."""
 
@@ -40,6 +43,8 @@ class InstantGroups:
         The promise.
     first, last, clock
         The period in microseconds or whole numbers; which of the two, with the time zone.
+    further
+        Other promises of the release: n, l, k and within of each.
     """
 
     subjects: NDArray[np.uint64]
@@ -51,11 +56,12 @@ class InstantGroups:
     first: int
     last: int
     clock: str
+    further: tuple[Promise, ...] = ()
 
     @property
-    def promise(self) -> tuple[int, int, int, float]:
-        """The promised guarantee."""
-        return self.n, self.l, self.k, self.within
+    def promises(self) -> tuple[Promise, ...]:
+        """The promised guarantees."""
+        return (self.n, self.l, self.k, self.within), *self.further
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def judge_together(several: Sequence[InstantGroups]) -> JointInference:
         )
     panel = _side_by_side(several)
     unknown = ""
-    for n, l, k, within in sorted({one.promise for one in several}):
+    for n, l, k, within in sorted({promise for one in several for promise in one.promises}):
         verdict = NLKAnonymity(n, l, k).check(panel)
         if verdict.holds:
             continue

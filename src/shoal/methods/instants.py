@@ -90,6 +90,8 @@ def canonical_factors(name: str, given: Sensitivity) -> str:
     ('1:3=2,3=1.5', '1:3=2,3=1.5')
     """
     factors = _factors(name, given)
+    if not factors:
+        raise ParameterError(f"{name} chooses no instant. Name at least one, such as 34:40=2, or omit it.")
     wide = [(at, factor) for at, factor in sorted(factors.items()) if factor != 1.0]
     parts: list[tuple[int, int, float]] = []
     for at, factor in wide:
@@ -114,6 +116,11 @@ def factors_of(name: str, given: Sensitivity | None, n_instants: int) -> Floats:
     return factors_of_all
 
 
+def largest_factor(name: str, given: Sensitivity | None) -> float:
+    """The largest factor of any instant; 1 without any."""
+    return max([1.0] if given is None else _factors(name, given).values())
+
+
 def _factors(name: str, given: Sensitivity) -> dict[int, float]:
     """The factor of each instant that has one."""
     factors: dict[int, float] = {}
@@ -122,9 +129,15 @@ def _factors(name: str, given: Sensitivity) -> dict[int, float]:
         if isinstance(given, str):
             for part in filter(None, (part.strip() for part in given.split(","))):
                 where, _, factor = part.partition("=")
-                factors |= dict.fromkeys(_positions(name, where).tolist(), float(factor))
+                wide = dict.fromkeys(_positions(name, where).tolist(), float(factor))
+                if not wide:
+                    raise ParameterError(f"{name} chooses no instant in a range that ends where it begins or before.")
+                factors |= wide
         else:
-            factors = dict(enumerate(float(factor) for factor in given))
+            every = np.asarray(given, dtype=np.float64)
+            if every.ndim != 1:
+                raise ParameterError(wrong)
+            factors = dict(enumerate(every.tolist()))
     except (TypeError, ValueError):
         raise ParameterError(wrong) from None
     if not all(1.0 <= factor < float("inf") for factor in factors.values()):

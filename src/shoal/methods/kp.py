@@ -25,7 +25,7 @@ from shoal.methods.kernel_runs import watched
 from shoal.methods.layers import Layers, layers_of
 from shoal.methods.mean_words import Words, with_mean_words, with_near_shapes
 from shoal.model import Candidate, Envelopes, Method, Moments, Panel, PanelShards, Private, Progress, Recipe, ShardPlan
-from shoal.model.parameters import check_choice, check_whole
+from shoal.model.parameters import check_choice, check_whole, is_number
 from shoal.model.tally import channel_deviations, channel_moments
 
 Algorithm = Literal["kapra", "naive", "auto"]
@@ -175,7 +175,7 @@ class KP(Method):
                 "at least p anyway. Raise k or lower p."
             )
         check_choice("algorithm", self.algorithm, Algorithm)
-        if isinstance(self.pattern_weight, bool) or not 0.0 <= self.pattern_weight <= 1.0:
+        if not is_number(self.pattern_weight) or not 0.0 <= self.pattern_weight <= 1.0:
             raise ParameterError("pattern_weight must be a number from 0 to 1.")
         if isinstance(self.max_level, bool) or not isinstance(self.max_level, int | np.integer):
             raise ParameterError("max_level must be a whole number.")
@@ -197,7 +197,7 @@ class KP(Method):
                     f"l={self.l} is above p={self.p}: a subgroup of p series cannot have l different values. "
                     "Raise p or lower l."
                 )
-        if isinstance(self.epsilon, bool) or not 0.0 <= self.epsilon < float("inf"):
+        if not is_number(self.epsilon) or not 0.0 <= self.epsilon < float("inf"):
             raise ParameterError("epsilon must be a number of at least 0.")
         check_whole("seed", self.seed, 0)
 
@@ -284,19 +284,31 @@ class KP(Method):
     def _with_sensitive(
         self, panel: Panel, kept: NDArray[np.int64], published: Envelopes
     ) -> tuple[Envelopes, dict[str, int]]:
-        """Section 5.4, on the groups of what is published: cut words and ranges may have joined some."""
+        """Section 5.4, on the groups of what is published: cut words and ranges may have joined some.
+
+        It counts series. If a subject has two in one subgroup, its subjects are fewer, and a larger l may be needed to
+        keep this one among them.
+        """
         assert self.l is not None
         envelopes = envelope_classes(published)
-        columns, figures = diversify(
-            panel,
-            kept,
-            pattern_classes(published, envelopes),
-            envelopes,
-            l=int(self.l),
-            epsilon=float(self.epsilon),
-            seed=int(self.seed),
+        classes = pattern_classes(published, envelopes)
+        asked, one_each = LDiversity(int(self.l)), published.subjects is None
+        for l in [asked.l] if one_each else range(asked.l, int(self.p) + 1):
+            try:
+                columns, figures = diversify(
+                    panel, kept, classes, envelopes, l=l, epsilon=float(self.epsilon), seed=int(self.seed)
+                )
+            except ParameterError:
+                if l == asked.l:
+                    raise
+                break
+            diverse = replace(published, sensitive=columns)
+            if one_each or asked.check(diverse).holds:
+                return diverse, figures
+        raise ParameterError(
+            f"The sensitive columns cannot be made {asked.l}-diverse in subjects: some have several series in one "
+            "subgroup. Lower l, raise p, publish as many series of each subject, or omit l."
         )
-        return replace(published, sensitive=columns), figures
 
     def _form(self, x: NDArray[np.float64], subjects: NDArray[np.int64] | None, done: NDArray[np.int64]) -> _Formed:
         """Groups and words by the requested algorithm, or by the better of both; kapra in a tie."""

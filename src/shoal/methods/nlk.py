@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -14,7 +15,7 @@ from shoal.kernels.nlk_channels import channel_groups
 from shoal.kernels.nlk_intervals import Loss, Representative, publish_labels
 from shoal.kernels.nlk_prices import n_steps, priced_groups
 from shoal.kernels.nlk_splits import SplitFigures, cluster_instants, split_groups
-from shoal.methods.instants import Sensitivity, canonical_factors, factors_of
+from shoal.methods.instants import Sensitivity, canonical_factors, factors_of, largest_factor
 from shoal.methods.kernel_runs import watched
 from shoal.methods.layers import layers_of
 from shoal.model import Candidate, Method, Panel, Private, Progress, Recipe, ShardPlan
@@ -71,8 +72,9 @@ class NLK(Method):
         if it is the same member's at more than half of the instants.
     sensitivity
         Instants with wider groups, by position from 0, and how much wider: "34:40=2,12=1.5" doubles the least size of a
-        group at the instants 34 to 39, and nobody is alone there; in Python also a sequence with a number of at least 1
-        for each instant. Only "optimal" and "cluster". Larger hides these instants better and blurs them more.
+        group at the instants 34 to 39, and nobody is alone there; of parts that overlap, the last counts. In Python
+        also a sequence with a number of at least 1 for each instant. Only "optimal" and "cluster". Larger hides these
+        instants better and blurs them more.
 
     Examples
     --------
@@ -101,12 +103,17 @@ class NLK(Method):
     representative: Representative = "mean"
     sensitivity: Sensitivity | None = None
 
+    _n_factors: ClassVar[int | None] = None
+    """How many instants a sequence of factors is for."""
+
     def __post_init__(self) -> None:
         NLKAnonymity(self.n, self.l, self.k)  # refuses the impossible with its own message
         for name, kind in (("strategy", Strategy), ("loss", Loss), ("representative", Representative)):
             check_choice(name, getattr(self, name), kind)
         if self.sensitivity is not None:
-            object.__setattr__(self, "sensitivity", canonical_factors("sensitivity", self.sensitivity))
+            given = self.sensitivity
+            object.__setattr__(self, "sensitivity", canonical_factors("sensitivity", given) or None)
+            object.__setattr__(self, "_n_factors", None if isinstance(given, str) else len(given))
             if self.strategy in ("mil", "mth"):
                 raise ParameterError(
                     f"sensitivity needs strategy 'optimal' or 'cluster': {self.strategy!r} splits groups anywhere."
@@ -124,8 +131,8 @@ class NLK(Method):
 
     @property
     def shard_plan(self) -> ShardPlan:
-        """At least 3k subjects."""
-        return ShardPlan(least=3 * int(self.k))
+        """At least three times the subjects of the smallest group, where it is widest."""
+        return ShardPlan(least=3 * self._widest)
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Form the groups of every instant and publish their representatives."""
@@ -161,10 +168,14 @@ class NLK(Method):
         labels[layers.left] = labels[layers.nearest]
         return labels, {"series_left_over": len(layers.left)}
 
+    @property
+    def _widest(self) -> int:
+        return _least_size(self.k, largest_factor("sensitivity", self.sensitivity))
+
     def k_everywhere(self, n_instants: int) -> NDArray[np.int64]:
         """The smallest group at each instant."""
         factors = factors_of("sensitivity", self.sensitivity, n_instants)
-        return np.ceil(int(self.k) * factors - 1e-9).astype(np.int64)
+        return np.array([_least_size(self.k, factor) for factor in factors.tolist()], dtype=np.int64)
 
     def _by_sensitivity(
         self, x: NDArray[np.float64], done: NDArray[np.int64]
@@ -246,6 +257,11 @@ class NLK(Method):
         return channel_groups(x, k, budget, self.loss, self.representative, done)[0], {}
 
     def _refuse(self, panel: Panel) -> None:
+        if self._n_factors not in (None, panel.n_instants):
+            raise ParameterError(
+                f"sensitivity has {self._n_factors} factors, the panel has {panel.n_instants} instants. Give one for "
+                "each, or text such as 34:40=2."
+            )
         if panel.n_subjects < (widest := int(self.k_everywhere(panel.n_instants).max())):
             wide = "" if widest == self.k else ", where sensitivity is highest,"
             raise ParameterError(
@@ -266,6 +282,11 @@ class NLK(Method):
             raise ParameterError(
                 f"strategy {self.strategy!r} is for one channel, the panel has {panel.n_channels}. Use 'optimal'."
             )
+
+
+def _least_size(k: int, factor: float) -> int:
+    """The smallest group where it is this much wider; not one more because a product is rounded."""
+    return math.ceil(int(k) * factor - 1e-9)
 
 
 def _n_alone(labels: NDArray[np.int32]) -> int:

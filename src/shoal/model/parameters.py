@@ -11,7 +11,7 @@ from shoal.errors import ParameterError
 
 def is_number(value: object) -> TypeGuard[int | float]:
     """Whether it is a number; True and False do not count."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def is_whole(value: object, least: int) -> bool:

@@ -28,6 +28,7 @@ from shoal.model import (
     Verdict,
 )
 from shoal.model.reduction import Answer, Found, Reduction, Reductions, Together
+from shoal.model.words import names_apart
 from shoal.release.certificate import CountsPart
 from shoal.release.event_originals import refuse_late
 from shoal.release.forms import form_of
@@ -80,9 +81,10 @@ def conclude(
         raise GuaranteeNotMetError(unjudged)
     merged = {g: g.merge([one.verdicts[at] for one in looked]) for at, g in enumerate(guarantees)}
     verdicts = tuple(judge(guarantee, merged.__getitem__, risks, options.risk_limit) for guarantee in guarantees)
-    for guarantee, verdict in zip(guarantees, verdicts, strict=True):
+    names = names_apart([(guarantee.name, guarantee.parameters) for guarantee in guarantees])
+    for name, verdict in zip(names, verdicts, strict=True):
         if not verdict.holds:
-            raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))
+            raise GuaranteeNotMetError(refusal(name, verdict, of_events=isinstance(candidate, EventsCandidate)))
     suppression = reduce(Suppression.__add__, [one.suppression for one in looked])
     if too_much := refuse_suppression(suppression, options.suppression_limit, candidate.recipe):
         raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
@@ -209,7 +211,7 @@ def _refuse_attributes(candidate: Candidate | EventsCandidate, guarantees: Seque
     return f"Attributes would be published, which {blind[0]} does not look at." if attributes and blind else None
 
 
-def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) -> str:
+def refusal(name: str, verdict: Verdict, *, of_events: bool = False) -> str:
     """Why the gate refuses, in one line."""
     where = ""
     if isinstance(verdict.witness, int):
@@ -218,7 +220,7 @@ def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) 
     elif verdict.witness:
         where = f", first at {positions(verdict.witness)}"
     why = f" ({verdict.note})" if verdict.note and verdict.outcome != "not judged" else ""
-    return f"{guarantee.name} {verdict.words}{where}{why}. Nothing was written."
+    return f"{name} {verdict.words}{where}{why}. Nothing was written."
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,9 +69,9 @@ class Verification:
     findings
         What is wrong, with positions counted from 0.
     verdicts
-        The name and verdict of each guarantee checked here, in the order of the certificate; those of one name with the
-        parameters in which they differ. If subjects have several
-        series, a promise about subjects is not judged, and the figure measured is of series.
+        The name and verdict of each guarantee checked here, in the order of the certificate; if several have one name,
+        with the parameters in which they differ. If subjects have several series, a promise about subjects is not
+        judged, and the figure measured is of series.
     notes
         What is the publisher's word, because it cannot be checked from the folder.
     not_judged
@@ -347,9 +347,10 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
                 resting = resting or stands_without_check(guarantee)
                 continue
             verdict = guarantee.merge([found for seen in looked if (found := seen.verdicts[at]) is not None])
-            if part.verdict.required != verdict.required:
-                findings.append(f"{FILE_NAME} says that {name} requires something else than it does")
             if verdict.holds:
+                # Of two things required, a verdict that does not hold names the one that is missing.
+                if part.verdict.required != verdict.required:
+                    findings.append(f"{FILE_NAME} says that {name} requires something else than it does")
                 unseen = counts_unseen_subjects(part, certificate)
                 # A release does not show what its sequence promised together with others; and the crowd of a shard may
                 # be larger among all shards of a part.
@@ -376,7 +377,7 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
         ):
             notes.append("the promise counts series, and subjects have several: a crowd may belong to one subject")
     unchecked = unchecked_parts(certificate)
-    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged), unchecked)
+    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(dict.fromkeys(not_judged)), unchecked)
 
 
 def _size_findings(certificate: Certificate, looked: Sequence[Seen]) -> list[str]:

@@ -279,6 +279,11 @@ MAY_NOT = (
         lambda f: "That a reading lay anywhere particular inside a published range.",
     ),
     Said(
+        "ends of a range",
+        lambda f: f.name == "kp-anonymity" and f.form == "envelopes",
+        lambda f: "That no reading is published as it was measured: both ends of a range are readings of its members.",
+    ),
+    Said(
         "common range",
         _is("kp-anonymity"),
         lambda f: (
