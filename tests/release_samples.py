@@ -137,7 +137,7 @@ def publish_kinds(folder):
             {"accept": ["timestamp-phase"], "title": "Use of 160 homes", "date": date(2026, 11, 16)},
         ),
         "channels": (micro.anonymize(days(values=np.stack([days().values] * 2, axis=2))), {}),
-        "gaps": (micro.anonymize(holed()), {}),
+        "gaps": (replace(micro, algorithm="mdav").anonymize(holed()), {}),
         "bound": (Microaggregation(k=4, bound=True).anonymize(days()), {}),
         "filled": (micro.anonymize(filled), {}),
         "zone": attacked(micro.anonymize(days(n=480, timezone="Europe/Dublin"))),

@@ -129,7 +129,7 @@ def test_every_guarantee_must_hold_at_the_gate(tmp_path):
     column = ["flu", "flu", *range(10)]
     with pytest.raises(GuaranteeNotMetError, match=r"l-diversity does not hold: measured 1\.5, required 3, first at"):
         release(make_candidate({"c": column}), tmp_path / "out")
-    with pytest.raises(GuaranteeNotMetError, match=r"l-diversity does not hold: measured 3\.0, required 4"):
+    with pytest.raises(GuaranteeNotMetError, match=r"l-diversity l=4 does not hold: measured 3\.0, required 4"):
         release(make_candidate(without("smoker")), tmp_path / "out", require=[LDiversity(4)])
     assert not (tmp_path / "out").exists()
 

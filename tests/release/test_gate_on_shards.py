@@ -255,7 +255,7 @@ class TestRefusals:
         assert not list((tmp_path / "keep").iterdir())
 
     def test_what_is_required_beyond_is_asked_of_every_shard(self, candidate, tmp_path):
-        with pytest.raises(GuaranteeNotMetError, match="k-anonymity does not hold: measured 3, required 50"):
+        with pytest.raises(GuaranteeNotMetError, match="k-anonymity k=50 does not hold: measured 3, required 50"):
             release(candidate, tmp_path / "out", require=[KAnonymity(50)])
         with pytest.raises(GuaranteeNotMetError, match="aggregate-rule does not hold"):
             release(candidate, tmp_path / "out", require=[AggregateRule(size=15, share=0.15)])
