@@ -62,9 +62,9 @@ class Linkage(Attack[LinkageRisk]):
         those of the whole series.
     word
         "own" uses the words that follow from the shape: all that can be derived from it. A method may have moved a
-        series to a neighbouring word, and then this adversary looks in the wrong place (`n_missed`); words of means, KP's
-        default, are nobody's own, so that nearly all are missed. "published" gives the adversary the word and level
-        under which the target was published: the cautious figure, and the paper's.
+        series to a neighbouring word, and then this adversary looks in the wrong place (`n_missed`); words of means,
+        KP's default, are nobody's own, so that nearly all are missed. "published" gives the adversary the word and
+        level under which the target was published: the cautious figure, and the paper's.
     sensitive
         A column of the original's `sensitive`, if what is at stake is a value that several may share. If the release
         publishes that column, its values count as published; else every series is assumed to show its own.
