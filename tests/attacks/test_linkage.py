@@ -114,6 +114,8 @@ class TestThePapersExample:
         assert risk.highest <= 1 / 2
         told = Linkage(word="published").attack(Panel(INCOMES), envelopes_of(INCOMES, GROUP, [3] * 8, WORDS))
         assert (told.n_missed, told.highest) == (0, 1 / 2)
+        assert f"{risk.n_missed} targets are published under another word than their own" in risk.sentence
+        assert told.sentence.endswith("by guessing 12.5 %.")
 
     def test_publishing_everyones_own_fine_word_breaks_the_privacy_of_table_2(self):
         published = envelopes_of(INCOMES, np.array([0, 0, 0, 0, 1, 1, 1, 1]), [9] * 8, text(letters(INCOMES, 9)))

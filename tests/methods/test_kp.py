@@ -8,10 +8,11 @@ from numpy.testing import assert_array_equal
 
 from kp_samples import INCOMES, walks
 from naive.kp import naive_kapra, naive_kp_anonymous, naive_naive, naive_shape, naive_similarity
-from shoal import KPAnonymity, Panel
+from shoal import KPAnonymity, Panel, publish
 from shoal.errors import ParameterError
 from shoal.features.sax import letters, parse, text
 from shoal.methods.kp import KP
+from shoal.process.release_attack import attack_release
 from strategies import panels_with_k
 
 ALGORITHMS = {"kapra": naive_kapra, "naive": naive_naive}
@@ -340,3 +341,10 @@ def test_bad_parameters_are_refused(options, message):
 def test_panels_it_cannot_handle_are_refused(panel, message):
     with pytest.raises(ParameterError, match=message):
         KP(k=4, p=2).anonymize(panel)
+
+
+def test_attack_of_written_envelopes_is_refused_for_what_they_are(tmp_path):
+    panel = Panel(walks(20, 1))
+    publish(KP(k=4, p=2).anonymize(panel), tmp_path / "out", private=tmp_path / "keep")
+    with pytest.raises(ParameterError, match="holds envelopes: ranges that several series share, and words, but no"):
+        attack_release(panel.to_polars(), {}, tmp_path / "out", tmp_path / "keep")

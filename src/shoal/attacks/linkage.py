@@ -62,8 +62,9 @@ class Linkage(Attack[LinkageRisk]):
         those of the whole series.
     word
         "own" uses the words that follow from the shape: all that can be derived from it. A method may have moved a
-        series to a neighbouring word, and then this adversary looks in the wrong place (`n_missed`). "published" gives
-        the adversary the word and level under which the target was published: the cautious figure, and the paper's.
+        series to a neighbouring word, and then this adversary looks in the wrong place (`n_missed`); words of means,
+        KP's default, are nobody's own, so that nearly all are missed. "published" gives the adversary the word and
+        level under which the target was published: the cautious figure, and the paper's.
     sensitive
         A column of the original's `sensitive`, if what is at stake is a value that several may share. If the release
         publishes that column, its values count as published; else every series is assumed to show its own.
@@ -169,6 +170,7 @@ class Linkage(Attack[LinkageRisk]):
             sentence=(
                 f"Someone who knows {self._held} of a target learns what is at stake with a chance of {percent(mean)} "
                 f"({n} targets), {percent(highest)} for the one most at risk; by guessing {percent(chance)}."
+                f"{_looked_elsewhere(findings.n_missed)}"
             ),
             highest=highest,
             n_missed=findings.n_missed,
@@ -216,6 +218,14 @@ class Linkage(Attack[LinkageRisk]):
         numbers: dict[Any, int] = {}
         codes = [np.array([numbers.setdefault(v, len(numbers)) for v in part.tolist()]) for part in (true, shown)]
         return _Stakes(kept, *codes)
+
+
+def _looked_elsewhere(n_missed: int) -> str:
+    """What the figure leaves out if targets are published under words that are not their own."""
+    if not n_missed:
+        return ""
+    where = "1 target is" if n_missed == 1 else f"{n_missed} targets are"
+    return f" {where} published under another word than their own and not looked for there; word=published does."
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.model import Attack, EventTables, Method, Panel, Release, Risk
+from shoal.model import Attack, Envelopes, EventTables, Method, Panel, Release, Risk
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.catalogue import build, find_method, parse_options
 from shoal.process.hold_out import attack_whole, behind
@@ -51,10 +51,13 @@ def attack_release(
             "made: shoal anonymize prints what homogeneity finds, and in Python a candidate has attack()."
         )
     if not isinstance(published, Panel):
+        why = "one record per group, so nobody has a row of their own to link"
+        if isinstance(published, Envelopes):
+            why = "ranges that several series share, and words, but no values to compare with known ones"
         raise ParameterError(
-            f"shoal attack follows single published series, and this release holds {release.certificate['form']}: one "
-            "record per group, so nobody has a row of their own to link. Such releases are attacked before they "
-            "are published: shoal run reports what its attacks find, and in Python a candidate has attack()."
+            f"shoal attack follows single published series, and this release holds {release.certificate['form']}: "
+            f"{why}. Such releases are attacked before they are published: shoal run reports what its attacks find, "
+            "and in Python a candidate has attack()."
         )
     reading = Reading.of(release, private, settings)
     with reading.explained():
