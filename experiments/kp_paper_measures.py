@@ -167,7 +167,7 @@ def _kp(panel: Panel, name: str, k: int, p: int) -> Figures:
         shapeless=float(np.mean(~shaped)),
         pattern_with_shape=float(loss[shaped].mean()) if shaped.any() else None,
         n_suppressed=panel.n_series - published.n_series,
-        breach=Linkage(word="published").attack(panel, published, rows=rows).highest,
+        breach=Linkage().attack(panel, published, rows=rows).highest,
     )
 
 

@@ -16,7 +16,7 @@ from shoal.errors import ParameterError
 from shoal.features.sax import letters, text
 from shoal.model import Envelopes
 
-KNOWLEDGE = [Linkage(), Linkage(pattern=False), Linkage(values=False)]
+KNOWLEDGE = [Linkage(word="own"), Linkage(pattern=False), Linkage(values=False, word="own")]
 
 # Table 3 of the paper: how the incomes of table 1 may be published.
 GROUP = np.array([0, 0, 0, 1, 0, 1, 1, 1])
@@ -109,10 +109,10 @@ class TestThePapersExample:
 
     def test_words_that_are_not_the_series_own_are_reported_as_missed(self):
         # Table 3 prints words that its own definition of SAX does not give for some of the eight.
-        risk = Linkage().attack(Panel(INCOMES), envelopes_of(INCOMES, GROUP, [3] * 8, WORDS))
+        risk = Linkage(word="own").attack(Panel(INCOMES), envelopes_of(INCOMES, GROUP, [3] * 8, WORDS))
         assert 0 < risk.n_missed < 8
         assert risk.highest <= 1 / 2
-        told = Linkage(word="published").attack(Panel(INCOMES), envelopes_of(INCOMES, GROUP, [3] * 8, WORDS))
+        told = Linkage().attack(Panel(INCOMES), envelopes_of(INCOMES, GROUP, [3] * 8, WORDS))
         assert (told.n_missed, told.highest) == (0, 1 / 2)
         assert f"{risk.n_missed} targets are published under another word than their own" in risk.sentence
         assert told.sentence.endswith("by guessing 12.5 %.")
@@ -130,25 +130,25 @@ def test_whoever_was_told_the_published_word_looks_among_its_carriers(release):
     expected = [[] for _ in x]
     for r, q in enumerate(kept):
         expected[q] = [other for other in by_values[q] if labels[other] == labels[r]]
-    found = Linkage(word="published").find(Panel(x), published, rows=kept)
+    found = Linkage().find(Panel(x), published, rows=kept)
     assert found.sizes.tolist() == [len(rows) for rows in expected]
     assert_allclose(found.probabilities, naive_breach(expected, range(len(x)), kept))
-    assert Linkage(word="published").attack(Panel(x), published, rows=kept).n_missed == 0
+    assert Linkage().attack(Panel(x), published, rows=kept).n_missed == 0
 
 
 def test_a_narrowed_envelope_and_a_changed_letter_are_noticed():
     x = np.repeat([[0.0, 1.0, 2.0]], 4, axis=0)
     published = envelopes_of(x, np.zeros(4, dtype=int), [3] * 4, ["abc"] * 4)
-    assert Linkage().attack(Panel(x), published).highest == 1 / 4
+    assert Linkage(word="own").attack(Panel(x), published).highest == 1 / 4
     low = published.low.copy()
     low[3, 1] -= 1.0
-    assert Linkage().find(Panel(x), dataclasses.replace(published, low=low)).sizes.tolist() == [4] * 4
+    assert Linkage(word="own").find(Panel(x), dataclasses.replace(published, low=low)).sizes.tolist() == [4] * 4
     high = published.high.copy()
     high[:3] -= 1.0
     alone = dataclasses.replace(published, low=low - 1.0, high=high)
     assert Linkage(pattern=False).attack(Panel(x), alone).highest == 1.0
     other = dataclasses.replace(published, patterns=("abc", "cba", "cba", "cba"))
-    risk = Linkage().attack(Panel(x), other)
+    risk = Linkage(word="own").attack(Panel(x), other)
     assert (risk.highest, risk.worst[0], risk.n_missed) == (1.0, 0, 3)
 
 

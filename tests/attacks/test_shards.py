@@ -35,7 +35,7 @@ BOUNDED = [
     NearestNeighbour(cycle=2),
     NearestNeighbour(distance="dtw", cycle=2, band=0.5),
 ]
-ENVELOPES = [Linkage(), Linkage(values=False), Linkage(pattern=False), Linkage(word="published")]
+ENVELOPES = [Linkage(), Linkage(values=False), Linkage(pattern=False), Linkage(word="own")]
 VALUES = st.integers(0, 4).map(float)
 
 

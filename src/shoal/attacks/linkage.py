@@ -61,10 +61,10 @@ class Linkage(Attack[LinkageRisk]):
         Whether it knows the shape, and so the word at every level. For words over a few instants only, letters are
         those of the whole series.
     word
-        "own" uses the words that follow from the shape: all that can be derived from it. A method may have moved a
-        series to a neighbouring word, and then this adversary looks in the wrong place (`n_missed`); words of means,
-        KP's default, are nobody's own, so that nearly all are missed. "published" gives the adversary the word and
-        level under which the target was published: the cautious figure, and the paper's.
+        "published" gives the adversary the word and level under which the target was published: the cautious figure,
+        and the paper's. "own" uses the words that follow from the shape: all that can be derived from it. A method may
+        have moved a series to a neighbouring word, and then this adversary looks in the wrong place (`n_missed`); words
+        of means, KP's default, are nobody's own, so that nearly all are missed.
     sensitive
         A column of the original's `sensitive`, if what is at stake is a value that several may share. If the release
         publishes that column, its values count as published; else every series is assumed to show its own.
@@ -95,7 +95,7 @@ class Linkage(Attack[LinkageRisk]):
 
     values: bool = True
     pattern: bool = True
-    word: Literal["own", "published"] = "own"
+    word: Literal["published", "own"] = "published"
     sensitive: str | None = None
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from shoal import Microaggregation, Panel, simulate
+from shoal import KP, Microaggregation, Panel, simulate
 from shoal.attacks import KnownTotals
 from shoal.errors import ParameterError
 from shoal.model import Attack, Interval, Risk
@@ -29,6 +29,7 @@ class Told(Attack):
 
     name = "told"
     meaning = "as told"
+    against = "values"
 
     rule: object
 
@@ -333,3 +334,11 @@ def test_what_promises_nothing_is_attacked_by_another_period_as_well():
     slices = task_of(parse_policy("method: {name: time-slicing, length: 1d}")).on(panel)
     candidate = slices.method_at(Setting(0)).anonymize(panel)
     assert list(slices.attacks_on(candidate)) == ["known-points", "known-totals"]
+
+
+def test_a_single_method_is_attacked_in_its_form_if_the_policy_names_no_attack():
+    kp = "method: {name: kp, k: {search: [4, 6]}, p: 2}\nrequire: {risk: {at_most: 0.99}}\ndata: {path: x.parquet}\n"
+    candidate = KP(k=4, p=2).anonymize(simulate.meters(40, days=1, step="2h", seed=1))
+    assert list(task(kp).attacks_on(candidate)) == ["linkage"]
+    named = task(kp + "adversary: {knows: {points: 5}}\n")
+    assert list(named.attacks_on(candidate)) == ["known-points"]  # and refused, since it attacks values

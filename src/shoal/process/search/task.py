@@ -46,14 +46,17 @@ def task_of(policy: Policy, *, choices: Choices | None = None, require: Sequence
         if getattr(find_method(name), "reads", "series") == "events":
             raise ParameterError(f"method: {name} is for events. Use shoal anonymize --method {name}, or shoal stream.")
     methods = [method_at(setting) for setting in choices.settings()]
-    utility = policy.require.utility
+    utility, named = policy.require.utility, build_attacks(policy.adversary.knows)
+    # An attack that was named for a single method is tried, or refused, as it is.
+    by_form = choices.over_methods or "knows" not in policy.adversary.model_fields_set
     _refuse_choosing_by_data(policy, methods)
     return SearchTask(
         policy=policy,
         choices=choices,
         limits=Limits(policy.require.risk.at_most, utility),
         method_at=method_at,
-        attacks=_attacks_on(build_attacks(policy.adversary.knows), choices, methods),
+        attacks=_attacks_on(named, methods) if by_form else named,
+        by_form=by_form,
         measures=build_measures({name: limit.parameters for name, limit in utility.items()}),
         require=(*require, *(build_guarantee(given) for given in policy.require.guarantees)),
         by_mechanism=any(is_by_mechanism(method) for method in methods),
@@ -61,18 +64,12 @@ def task_of(policy: Policy, *, choices: Choices | None = None, require: Sequence
     )
 
 
-def _attacks_on(
-    attacks: dict[str, Attack[Risk]], choices: Choices, methods: Sequence[Method]
-) -> dict[str, Attack[Risk]]:
-    """The policy's attacks, and one on ranges if one of several methods publishes them and none is named.
-
-    That is linkage by an adversary who was given the published word, the cautious figure: one who works it out may look
-    in the wrong place.
-    """
-    ranges = choices.over_methods and any(isinstance(method.aims_at, KPAnonymity) for method in methods)
+def _attacks_on(attacks: dict[str, Attack[Risk]], methods: Sequence[Method]) -> dict[str, Attack[Risk]]:
+    """The policy's attacks, and linkage if a method publishes ranges and no attack on these is named."""
+    ranges = any(isinstance(method.aims_at, KPAnonymity) for method in methods)
     if not ranges or any(attack.against == "envelopes" for attack in attacks.values()):
         return attacks
-    return attacks | {attack_room.Linkage.name: attack_room.Linkage(word="published")}
+    return attacks | {attack_room.Linkage.name: attack_room.Linkage()}
 
 
 def _refuse_choosing_by_data(policy: Policy, methods: Sequence[Method]) -> None:

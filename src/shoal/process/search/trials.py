@@ -55,12 +55,15 @@ class SearchTask:
     unpromised: bool = False
     """Whether one of the methods promises nothing, so that attacks alone judge what it publishes."""
 
+    by_form: bool = False
+    """Whether even a single method gets only the attacks against its form of release: if the policy names none."""
+
     def attacks_on(self, candidate: Candidate | CandidateShards) -> dict[str, Any]:
-        """The attacks tried on a candidate. With several methods, each gets those against its form of release."""
+        """The attacks tried on a candidate."""
         attacks = {
             name: attack
             for name, attack in self.attacks.items()
-            if not self.choices.over_methods or (attack.against == "envelopes") == candidate.has_envelopes
+            if not (self.by_form or self.choices.over_methods) or (attack.against == "envelopes") == candidate.has_envelopes
         }
         if self.adds_relink and not _shows_habits(candidate):
             attacks.pop(Relink.name, None)
