@@ -161,8 +161,8 @@ def on_sensitivity(sets: list[Meters]) -> str:
             rows.append([one.name, f"{factor:g}", f"{min(there)}", *figures])
         least, most = found[FACTORS[0]], found[2.0]
         costs.append(
-            f"On {one.name}, twice the size costs {most[0] / least[0]:.2f} times the loss in the evening and "
-            f"{most[2] / least[2]:.2f} times in all."
+            f"on {one.name}, twice the size costs {most[0] / least[0]:.2f} times the loss in the evening and "
+            f"{most[2] / least[2]:.2f} times in all"
         )
     hours = f"{EVENING.start}:00 to {EVENING.stop}:00"
     return "\n\n".join(
@@ -171,14 +171,15 @@ def on_sensitivity(sets: list[Meters]) -> str:
             "a release without `sensitivity`, in which a series may be alone at such an hour too; with a larger factor "
             "nobody is.",
             table("set | factor | smallest group there | loss there | loss elsewhere | loss in all", rows),
-            " ".join(costs),
+            f"Better: with a factor above 1, nobody is alone in the evening. Worse: {'; '.join(costs)}.",
         ]
     )
 
 
 def on_within(sets: list[Meters]) -> str:
     """Which looser releases still keep the promise, if knowledge is off by so much."""
-    rows, gains, longest = [], [], 0.0
+    rows, longest = [], 0.0
+    gains: dict[str, float] = {}
     n_days = min(2, *(one.panel.n_instants // HOURS for one in sets))
     for one in sets:
         part = one.days(0, n_days)
@@ -200,7 +201,7 @@ def on_within(sets: list[Meters]) -> str:
                 kept.append(min(loss for loss, cell in zip(losses, cells, strict=True) if cell == "holds"))
                 risk = KnownRanges(n, within=error).attack(part, releases[0].published)
                 rows.append([one.name, f"{n}", f"{100 * share:g} %", *cells, f"{100 * risk.success:.1f} %"])
-            gains.append(f"{one.name}, n = {n}: {kept[-1] / kept[0]:.2f}")
+            gains[f"{one.name}, n = {n}"] = kept[-1] / kept[0]
     heads = " | ".join(f"l = {L + more}" for more in LOOSER)
     return "\n\n".join(
         [
@@ -214,9 +215,19 @@ def on_within(sets: list[Meters]) -> str:
             "equals the reading, so with a small error the attack may find more.",
             table(f"set | n | error | {heads} | found, l = {L}", rows),
             f"Loss of the loosest release that holds at the largest error ({100 * ERRORS[-1]:g} %), as a share of the "
-            f"loosest that holds against exact knowledge: {'; '.join(gains)}. The longest check took {longest:.1f} s.",
+            f"loosest that holds against exact knowledge: "
+            f"{'; '.join(f'{case}: {gain:.2f}' for case, gain in gains.items())}. "
+            f"{vague(list(gains.values()))} The longest check took {longest:.1f} s.",
         ]
     )
+
+
+def vague(gains: list[float]) -> str:
+    """What assuming vague knowledge is good for."""
+    better = sum(gain < 1.0 for gain in gains)
+    if not better:
+        return "Better: nothing here; no looser release is good enough. Worse: nothing, as no release changes."
+    return f"Better: in {better} of {len(gains)} cases a looser release is good enough. Worse: nothing else changes."
 
 
 def grown(growing: IncrementalNLK | IncrementalMicroaggregation, days: list[Panel]) -> list[Panel]:
@@ -278,8 +289,9 @@ def on_growing(sets: list[Meters], n_days: int) -> str:
         kept = {way: mean for way, mean in means.items() if way.startswith("growing, ")}
         best = min(kept, key=kept.__getitem__)
         sentences.append(
-            f"On {one.name}, {best} loses least over the {n_days} days: {kept[best] / least:.2f} times as much as new "
-            f"releases every day, and {kept[best] / means['growing cells (k-anonymity)']:.2f} times as much as cells."
+            f"On {one.name}, {best} loses least over the {n_days} days. Better: it keeps the promise, at "
+            f"{kept[best] / means['growing cells (k-anonymity)']:.2f} times the loss of cells. Worse: it loses "
+            f"{kept[best] / least:.2f} times as much as new releases every day, which break it."
         )
     return "\n\n".join(
         [

@@ -147,7 +147,7 @@ class TestAnonymize:
     def test_a_guarantee_that_does_not_hold_writes_nothing(self, table, tmp_path, capsys):
         out = str(tmp_path / "out")
         assert run(["anonymize", str(table), "--k", "4", *LOCAL, "-o", out, "--require", "k-anonymity:k=50"]) == 1
-        assert "k-anonymity does not hold: measured 4, required 50" in capsys.readouterr().err
+        assert "k-anonymity k=50 does not hold: measured 4, required 50" in capsys.readouterr().err
         assert not list(tmp_path.iterdir())
 
 

@@ -210,6 +210,27 @@ def test_no_group_gets_a_subject_twice_by_refining(small_blocks, rng, n_each):
     assert sse(x, refined) < sse(x, given)
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_progress_never_exceeds_the_rows(small_blocks, rng, monkeypatch, several):
+    x, subjects = of_several(rng, 60, 7)
+    done, seen = np.zeros(1, dtype=np.int64), []
+
+    def watched(*given, **named):
+        seen.append(int(done[0]))
+        return refine_near(*given, **named)
+
+    def counted(rows, own):
+        own[0] = len(rows)
+        return start(rows, own, 4)
+
+    monkeypatch.setattr(blocks, "refine_near", watched)
+    block_groups(x, 4, counted, PLENTY, done, 1, subjects if several else None)
+    assert len(seen) > 5
+    assert max(seen) <= len(x)
+    assert seen == sorted(seen)
+    assert done[0] == len(x)
+
+
 def test_a_large_group_is_cut_where_k_subjects_stay_on_either_side():
     x = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])
     together = np.zeros(6, dtype=np.int64)

@@ -206,7 +206,7 @@ def test_the_possible_sets_are_those_of_the_definition():
     panel = panel_of(24, 2)
     candidate = KP(k=4, p=2, words="own", max_level=5).anonymize(panel)
     published = candidate.published
-    found = Linkage().find(panel, published, rows=candidate.private.rows)
+    found = Linkage(word="own").find(panel, published, rows=candidate.private.rows)
     ends = published.low.tolist(), published.high.tolist()
     expected = naive_linkage_channels(panel.values.tolist(), *ends, published.levels.tolist(), words_of(published))
     assert found.sizes.tolist() == expected

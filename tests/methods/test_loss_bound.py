@@ -12,8 +12,7 @@ from shoal.errors import ParameterError
 from shoal.kernels.triples import violated_triples
 from shoal.methods import loss_bound
 from shoal.methods.algorithms import Grouping
-from shoal.methods.loss_bound import least_loss
-from shoal.methods.microaggregation import _share_above
+from shoal.methods.loss_bound import least_loss, share_above
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
@@ -62,10 +61,10 @@ def test_pairs_bound_groups_of_two(rng):
 
 
 def test_the_share_is_rounded_up_and_0_where_nothing_is_lost():
-    assert _share_above(1.01231, 1.0) == 0.0124
-    assert _share_above(1.5, 1.0) == 0.5
-    assert _share_above(0.0, 0.0) == 0.0
-    assert _share_above(1.0, 0.0) is None
+    assert share_above(1.01231, 1.0) == 0.0124
+    assert share_above(1.5, 1.0) == 0.5
+    assert share_above(0.0, 0.0) == 0.0
+    assert share_above(1.0, 0.0) is None
     alike = Panel(np.repeat([[1.0], [2.0]], 3, axis=0))
     assert Microaggregation(k=3, bound=True).anonymize(alike).recipe.figures["loss_above_bound"] == 0.0
 

@@ -62,7 +62,7 @@ def certificate_of(figures, **changes):
                 "value": 0.3123,
                 "goal": "lower",
                 "range": [0.0, 1.0],
-                "meaning": "share of the variation between series that is lost",
+                "meaning": "squared changes as a share of the variation between series",
             }
         },
         "risk": {},

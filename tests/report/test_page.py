@@ -106,7 +106,7 @@ def test_the_page_states_the_facts_of_the_certificate(certificate):
         "shoal verify FOLDER",
         "1,001 groups: the smallest has 12 members, the largest 14. The most frequent size is 12 (900 groups).",
         "Information loss 0.312",
-        "Share of the variation between series that is lost; lower is better",
+        "Squared changes as a share of the variation between series; lower is better",
         "covers at least 10 subjects, none of whom makes up more than 90 % of it",
         "Mean day",
         "The original peaks at 19:00",

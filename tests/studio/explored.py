@@ -16,7 +16,7 @@ require: {risk: {at_most: 0.1}, utility: {window-error: {at_most: 0.15}}}
 method: {name: microaggregation, k: {search: [4, 6, 8, 10, 12, 16, 20, 24]}}
 """
 WINDOW = {"unit": "share", "goal": "lower", "meaning": "error of the load from 17:00 to 20:00, relative to the load"}
-LOSS = {"unit": "share", "goal": "lower", "meaning": "share of the variation between series that is lost"}
+LOSS = {"unit": "share", "goal": "lower", "meaning": "squared changes as a share of the variation between series"}
 PEAKS = {"unit": "hours", "goal": "lower", "meaning": "how far the highest reading of a day moves"}
 REFUSED = "k=700 needs at least 700 subjects, the panel has 600. Lower k or read more series."
 

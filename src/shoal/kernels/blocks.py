@@ -82,7 +82,8 @@ def block_groups(
                     if n_near
                     else given
                 )
-                done[0] += rows.shape[0] // len(rounds)
+                if subjects is None:  # otherwise all are counted by then
+                    done[0] += rows.shape[0] // len(rounds)
                 return refined, int(given.max()) + 1
 
             merged, n_groups, n_given = np.empty(n, dtype=np.int64), 0, 0

@@ -22,6 +22,7 @@ each group loses at least the sum of S / (2 k) over its rows.
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, Context
 from itertools import combinations
 
 import numpy as np
@@ -123,3 +124,14 @@ def _losses(distances: Floats, sets: Ints) -> Floats:
     for one, other in combinations(range(sets.shape[1]), 2):
         losses += distances[sets[:, one], sets[:, other]] / sets.shape[1]
     return losses
+
+
+def share_above(loss: float, least: float) -> float | None:
+    """The share by which a loss is above its bound; none if only the bound is 0.
+
+    Rounded up, because the share is an upper limit, to three digits: the exact loss of a small panel would say
+    something about its values.
+    """
+    if least <= 0.0:
+        return 0.0 if loss == 0.0 else None
+    return float(Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(max(0.0, loss / least - 1.0)))

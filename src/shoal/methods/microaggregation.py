@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from decimal import ROUND_CEILING, Context
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -440,7 +439,7 @@ class Microaggregation(Method):
                 loss += grouping.loss_of(features[some], labels[rows] - n_groups)
                 least += grouping.bound_of(features[some])
             n_groups = int(labels[rows].max()) + 1
-        return labels, _share_above(loss, least) if self.bound else None
+        return labels, loss_bound.share_above(loss, least) if self.bound else None
 
 
 def _refuse_bound(panel: Panel, features: NDArray[np.float64], strata: Sequence[NDArray[np.int64]]) -> None:
@@ -453,17 +452,6 @@ def _refuse_bound(panel: Panel, features: NDArray[np.float64], strata: Sequence[
             f"bound needs at most {loss_bound.MOST_ROWS} series in a stratum, here are {largest}. Omit bound, or take "
             "a sample."
         )
-
-
-def _share_above(loss: float, least: float) -> float | None:
-    """The share by which a loss is above its bound; none if only the bound is 0.
-
-    Rounded up, because the share is an upper limit, to three digits: the exact loss of a small panel would say
-    something about its values.
-    """
-    if least <= 0.0:
-        return 0.0 if loss == 0.0 else None
-    return float(Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(max(0.0, loss / least - 1.0)))
 
 
 def _present(shown: Sequence[ShownGroups], number: int, panel: Panel) -> tuple[Present, ...]:

@@ -18,6 +18,7 @@ from shoal.kernels.nlk_splits import SplitFigures, cluster_instants, split_group
 from shoal.methods.instants import Sensitivity, canonical_factors, factors_of, largest_factor
 from shoal.methods.kernel_runs import watched
 from shoal.methods.layers import layers_of
+from shoal.methods.loss_bound import share_above
 from shoal.model import Candidate, Method, Panel, Private, Progress, Recipe, ShardPlan
 from shoal.model.parameters import check_choice
 
@@ -202,10 +203,8 @@ class NLK(Method):
         if self.strategy == "optimal":
             labels, loss, bound = priced_groups(x, k, budget, self.loss, self.representative, done)
             labels, loss = self._or_clusters(x, labels, loss, k)
-            figures: dict[str, Any] = {}
-            if loss <= bound or bound > 0.0:
-                # Three digits: the exact loss of a small panel would say something about its values.
-                figures["at_most_above_best"] = float(f"{max(0.0, loss / bound - 1.0) if bound > 0.0 else 0.0:.3g}")
+            above = share_above(loss, bound)
+            figures: dict[str, Any] = {} if above is None else {"at_most_above_best": above}
             further = self.splits and self.sensitivity is None and self.n <= SPLIT_FURTHER_UP_TO and not worst_case
             if further and x.size <= _MOST_CELLS:
                 finer, split = self._split(x, labels, "mth")

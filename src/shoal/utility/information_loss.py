@@ -1,4 +1,4 @@
-"""How much of the variation between series is gone."""
+"""Squared changes, next to the variation between series."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from shoal.utility.curves import relative
 
 @dataclass(frozen=True)
 class InformationLoss(Measure):
-    """Share of the variation between series that the release has lost: SSE / SST.
+    """Squared changes as a share of the variation between series: SSE / SST.
 
     SSE = sum over series, instants and channels of (original - published)^2, SST = the same against the mean over all
-    series at that instant and channel; cells missing in either are left out of both. 0: everything is kept; 1: one
-    common curve is left.
+    series at that instant and channel; cells missing in either are left out of both. 0: everything is kept; 1: as
+    far off as one common curve, or farther apart than that above 1.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class InformationLoss(Measure):
     """
 
     name: ClassVar[str] = "information-loss"
-    meaning: ClassVar[str] = "share of the variation between series that is lost"
-    plain: ClassVar[str] = "Share of the variation between series that is lost"
+    meaning: ClassVar[str] = "squared changes as a share of the variation between series"
+    plain: ClassVar[str] = "Squared changes as a share of the variation between series"
     purpose: ClassVar[str] = "single values"
     unit: ClassVar[Unit] = "share"
 

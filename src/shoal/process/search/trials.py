@@ -60,10 +60,11 @@ class SearchTask:
 
     def attacks_on(self, candidate: Candidate | CandidateShards) -> dict[str, Any]:
         """The attacks tried on a candidate."""
+        by_form = self.by_form or self.choices.over_methods
         attacks = {
             name: attack
             for name, attack in self.attacks.items()
-            if not (self.by_form or self.choices.over_methods) or (attack.against == "envelopes") == candidate.has_envelopes
+            if not by_form or (attack.against == "envelopes") == candidate.has_envelopes
         }
         if self.adds_relink and not _shows_habits(candidate):
             attacks.pop(Relink.name, None)
