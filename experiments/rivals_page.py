@@ -56,7 +56,9 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], seconds: f
         "methods are compared.",
         undertrained(rows),
         "**linked** is the highest chance of finding a household's own series by five readings, daily totals or "
-        "another period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what "
+        "another period. For kp it also covers an adversary who knows every reading and the published word "
+        "(`linkage`): a stricter test than other methods get, in which (k, P)-anonymity allows up to 1 / P. Synthetic "
+        "series are nobody's, so nothing is linked. **copied** and **inferred** are what "
         "`copies` and `completion` find beyond the control. **member** is the advantage in inferring who is behind the "
         "table, from every reading: 0 if guessing does as well, 1 if everyone is identified; in brackets the 95 % "
         "interval. *found* is the highest of the first three. **shadows** is the same advantage for an adversary who "
@@ -102,7 +104,8 @@ def undertrained(rows: Sequence[Row]) -> str:
         return ""
     return (
         f"Epochs reached: {'; '.join(said)}. A network that was trained for less than its default may do better with "
-        "more time, and may remember more. The Gaussian copula has no epochs."
+        "more time, and may remember more. How many epochs fit depends on the machine, and a network's figures can "
+        "rise or fall by more than a tenth with them. The Gaussian copula has no epochs."
     )
 
 
