@@ -28,7 +28,7 @@ ERRORS = (0.0, 0.1, 0.5, 1.0, 2.0)
 """How far knowledge may be off, as shares of the median reading."""
 LOOSER = (0, 5, 10, 20)
 """By how much l of a release is above the l that is asked of it."""
-MOST_SETS = 2_000
+MOST_SETS = 200_000
 AWAY = (0.0, 0.005, 0.02, 0.05)
 N, L = 5, 10
 
