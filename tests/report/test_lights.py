@@ -3,7 +3,7 @@
 import pytest
 
 from report.samples import certificate_of
-from shoal.report.lights import lights
+from shoal.report.lights import _at_most, lights
 from shoal.report.page import facts_of
 from shoal.report.units import data_unit, score_text, unit_of
 
@@ -115,7 +115,7 @@ def one_series_each(figures=None, **changes):
 def test_a_crowd_that_was_counted_is_a_proof():
     (light, *others) = lights(facts_of(one_series_each()))
     assert (light["figure"], light["limit_text"], light["state"]) == (
-        "at most 8.3 %",
+        "at most 8.4 %",
         "promised: at most 10 %",
         "within",
     )
@@ -156,7 +156,7 @@ def test_keyed_names_prove_a_crowd_only_where_a_growing_panel_judged_all_release
 
 def test_published_attributes_are_part_of_what_is_alike():
     columns = {"published": ["id", "time", "value", "tariff"], "channels": ["kwh"], "attributes": {"tariff": "text"}}
-    assert lights(facts_of(one_series_each() | {"columns": columns}))[0]["figure"] == "at most 8.3 %"
+    assert lights(facts_of(one_series_each() | {"columns": columns}))[0]["figure"] == "at most 8.4 %"
 
 
 def test_a_guarantee_that_does_not_hold_proves_nothing():
@@ -185,3 +185,11 @@ def test_figures_have_units():
     assert score_text({"value": 2.0, "unit": "data"}, other) == "2 in the unit of the data"
     assert score_text({"value": 2.0, "unit": "instants"}, other) == "2 instants"
     assert [unit_of(name) for name in ("wh_and_kwh", "loadings", "Temp.degC")] == ["", "", "°C"]
+
+
+@pytest.mark.parametrize(
+    ("k", "told"), [(8, "13 %"), (10, "10 %"), (3, "34 %"), (64, "1.6 %"), (7, "15 %"), (1, "100 %")]
+)
+def test_a_bound_is_rounded_up(k, told):
+    assert _at_most(1 / k) == told
+    assert float(told.removesuffix(" %")) / 100 >= 1 / k - 1e-15

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from shoal.model import Attack, Interval
@@ -282,10 +283,10 @@ def _light(question: str, facts: Facts) -> dict[str, Any]:
     return light | {
         "name": words.title(question),
         "state": state,
-        "figure": ("at most " if light["kind"] == "proven" else "") + _percent(light["share"]),
+        "figure": f"at most {_at_most(light['share'])}" if light["kind"] == "proven" else _percent(light["share"]),
         "interval_text": _between(light["interval"]),
         "guess_text": _guessing(light),
-        "limit_text": "no limit was stated" if limit is None else f"{LIMITS[light['kind']]} {_percent(limit)}",
+        "limit_text": "no limit was stated" if limit is None else _limit_text(light["kind"], limit),
         "scale": _scale(light),
     }
 
@@ -409,6 +410,16 @@ def _control(entry: _Entry) -> str:
 def _percent(share: float) -> str:
     """Two digits are enough for a sheet; the details have those of the certificate."""
     return words.percent(float(f"{share:.2g}"))
+
+
+def _at_most(share: float) -> str:
+    """Two digits, rounded up: 1 in 8 is not at most 12 %."""
+    return words.percent(float(Context(prec=2, rounding=ROUND_CEILING).create_decimal(repr(float(share)))))
+
+
+def _limit_text(kind: str, limit: float) -> str:
+    """The limit, and who set it."""
+    return f"{LIMITS[kind]} {_at_most(limit) if kind == 'proven' else _percent(limit)}"
 
 
 def limit_of(facts: Facts) -> tuple[float | None, str]:
