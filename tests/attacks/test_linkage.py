@@ -224,3 +224,9 @@ class TestRefusals:
             Linkage(values=False, pattern=False)
         with pytest.raises(ParameterError, match="word must be 'own' or 'published'"):
             Linkage(word="guessed")
+
+
+def test_what_the_adversary_holds_is_said_as_it_is_assumed():
+    assert Linkage().knows == "Of every target the values at all published instants and the published word."
+    assert Linkage(values=False, word="own").knows == "Of every target the shape."
+    assert Linkage(pattern=False).knows == "Of every target the values at all published instants."

@@ -51,8 +51,8 @@ def test_envelopes_and_events_are_judged_in_the_same_words():
     risk = Linkage().attack(original, published)
     assert risk.prosecutor == risk.highest == 0.5
     assert risk.sentence == (
-        "Someone who knows the values at all published instants and the shape of a target learns what is at stake "
-        "with a chance of 50 % (4 targets), 50 % for the one most at risk; by guessing 25 %."
+        "Someone who knows the values at all published instants and the published word of a target learns what is at "
+        "stake with a chance of 50 % (4 targets), 50 % for the one most at risk; by guessing 25 %."
     )
     table = pl.DataFrame({"time": [0, 0, 1, 1], "age": [30, 30, 52, 52], "result": ["a", "a", "a", "b"]})
     counts = pl.DataFrame({"time": [1, 1], "group": [0, 0], "result": ["a", "b"], "count": [2, 2]})

@@ -111,7 +111,8 @@ class Linkage(Attack[LinkageRisk]):
 
     @property
     def _held(self) -> str:
-        return " and ".join(["the values at all published instants"] * self.values + ["the shape"] * self.pattern)
+        shape = "the published word" if self.word == "published" else "the shape"
+        return " and ".join(["the values at all published instants"] * self.values + [shape] * self.pattern)
 
     @property
     def bounded_by_shard(self) -> bool:

@@ -1,4 +1,4 @@
-"""Compiled loops: arrays in, arrays out. No validation, no frames, no files."""
+"""Compiled loops: arrays in, arrays out. No validation, no frames, no files but those of compiled code."""
 
 from pathlib import Path
 
